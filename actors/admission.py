@@ -1,0 +1,301 @@
+"""From what a caller sends to a durable message: validated, made durable, then given a receipt.
+
+An idle session accepts a message in the same commit that dispatches its turn; else the message is
+enqueued, and takes its place in the gateway in the store's own callback, in the store's order. A
+refusal raises its typed error, stores nothing and uses up no key (R177).
+"""
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import attrs
+import msgspec
+
+from greenroom.actors.gateway import Waiting
+from greenroom.actors.session import SessionActor
+from greenroom.actors.waiting import Slot
+from greenroom.protocol.account import receipt_of
+from greenroom.protocol.command import By, Pick, Submission
+from greenroom.protocol.encoding import decode_records, encode_message, encode_records
+from greenroom.protocol.errors import (
+    Busy,
+    EmptyMessage,
+    InvalidInput,
+    KeyReused,
+    Missing,
+    QueueFull,
+    StoreDamaged,
+    StoreUnavailable,
+    TooLarge,
+)
+from greenroom.protocol.identity import check_name, check_text
+from greenroom.protocol.limits import Limits
+from greenroom.protocol.message import Content, ImagePart, TextPart, UserMessage, is_blank, text_of
+from greenroom.protocol.phase import TURN_PHASES, Phase
+from greenroom.protocol.receipt import Cursor, Outcome, Receipt, ReceiptStatus, When
+from greenroom.protocol.record import Accepted
+from greenroom.protocol.selection import resolve_picks
+from greenroom.store.contract import (
+    Enqueue,
+    EnqueueVerdict,
+    Failed,
+    KeyEntry,
+    Known,
+    Queued,
+    QueueIsFull,
+)
+
+_WHEN: Final = ("steer", "queue", "interrupt", "reject")
+
+
+@attrs.frozen(slots=True)
+class Admitted:
+    """A message that was found valid; nothing is stored yet."""
+
+    submission: Submission
+    keys: tuple[KeyEntry, ...]
+
+
+def admitted(
+    actor: SessionActor,
+    content: str | Sequence[TextPart | ImagePart],
+    skills: Sequence[str],
+    when: When,
+    key: str | None,
+    by: By = "person",
+) -> Admitted:
+    """Check a message at the border (R19 to R24, R194).
+
+    Raises:
+        InvalidInput, TooLarge, EmptyMessage, SkillNotGiven, AmbiguousSkill: see there.
+    """
+    limits = actor.services.limits
+    if when not in _WHEN:
+        raise InvalidInput(f"There is no way to send {when!r}; there are {', '.join(_WHEN)}.")
+    held = _content(content, limits)
+    words = text_of(held)
+    picks: tuple[Pick, ...] = ()
+    if skills or "$" in words:
+        if isinstance(skills, str):
+            raise InvalidInput("Skills are a list of ids or slugs, not one text.", what="skills")
+        picks = resolve_picks(skills, words, actor.skills(), limits)
+    blank = is_blank(held)
+    if blank and not picks:
+        raise EmptyMessage("There is nothing in the message.")
+    submission = Submission(
+        actor.services.world.new_id(),
+        encode_message(UserMessage(held)),
+        picks,
+        when,
+        by,
+        actor.header.person if by == "person" else None,
+        key,
+        blank,
+    )
+    if key is None:
+        return Admitted(submission, ())
+    check_name(key, "idempotency key", limits)
+    return Admitted(submission, (KeyEntry(key, content_digest(submission)),))
+
+
+def content_digest(submission: Submission) -> bytes:
+    """What tells two messages under one key apart: words, attachments and picks (R177)."""
+    picked = "\0".join([pick.id for pick in submission.picks]).encode()
+    return hashlib.blake2b(submission.body + b"\0" + picked, digest_size=16).digest()
+
+
+def _content(content: str | Sequence[TextPart | ImagePart], limits: Limits) -> Content:
+    """The content as it is stored: text stays text, blocks stay blocks (R23)."""
+    if isinstance(content, str):
+        check_text(content, "message", limits.message_bytes_max)
+        return content
+    if not isinstance(content, list | tuple):
+        raise InvalidInput("A message is a text or a list of content blocks.", what="message")
+    if len(content) > limits.message_parts_max:
+        raise TooLarge(
+            f"The message has {len(content)} blocks; the bound is {limits.message_parts_max}.",
+            bound=limits.message_parts_max,
+        )
+    for part in content:
+        if isinstance(part, TextPart):
+            check_text(part.text, "message", limits.message_bytes_max)
+        elif not isinstance(part, ImagePart):
+            raise InvalidInput(
+                f"A message cannot hold a {type(part).__name__}; it holds TextPart and ImagePart.",
+                what="message",
+            )
+    return tuple(content)
+
+
+# --- accepting ------------------------------------------------------------------------------------
+
+
+async def accept(actor: SessionActor, message: Admitted) -> Receipt:
+    """Make a message durable and say where it stands."""
+    repeated = _known(actor, message)
+    if repeated is not None:
+        return repeated
+    submission = message.submission
+    if not _starts_now(actor, submission):
+        return await _queue(actor, message)
+    slot: Slot[int] = Slot()
+    turn = actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
+    turn.accepted = slot
+    number = await slot.get()
+    cursor = Cursor(actor.services.store.incarnation, number)
+    return Receipt(submission.message, "started", 0, turn.number, repeated=False, cursor=cursor)
+
+
+async def accept_and_wait(actor: SessionActor, message: Admitted) -> Outcome | Receipt:
+    """Accept a message; on an idle session its outcome is waited for at once, with one wake."""
+    if _known(actor, message) is None and _starts_now(actor, message.submission):
+        submission = message.submission
+        slot = actor.wait_for(submission.message)
+        actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
+        try:
+            return await slot.get()
+        finally:
+            if not slot.filled:
+                actor.unwait(submission.message, slot)
+    return await accept(actor, message)
+
+
+def _known(actor: SessionActor, message: Admitted) -> Receipt | None:
+    """The first receipt of a key that was used before. Raises :class:`KeyReused` (R177)."""
+    if not message.keys:
+        return None
+    entry = message.keys[0]
+    known = actor.services.store.known(actor.id, entry.key)
+    return None if known is None else _repeated(actor, entry, known)
+
+
+def _repeated(actor: SessionActor, entry: KeyEntry, known: Known) -> Receipt:
+    if known.digest != entry.digest:
+        raise KeyReused(f"The key {entry.key!r} was used for another message.", key=entry.key)
+    store = actor.services.store
+    stored = store.entry(known.number)
+    records = decode_records(stored.records) if stored is not None else []
+    mine = [r for r in records if isinstance(r, Accepted) and r.key == entry.key]
+    receipt = receipt_of(mine, store.incarnation, known.number)
+    if receipt is None:
+        raise StoreDamaged(f"The message of the key {entry.key!r} is not where it was stored.")
+    return receipt
+
+
+def _starts_now(actor: SessionActor, submission: Submission) -> bool:
+    if actor.is_quiet and not actor.services.closing:
+        return True
+    if submission.when == "reject":
+        raise Busy(f"The session {actor.id} is busy: {actor.why_busy()}.", reason=actor.why_busy())
+    return False
+
+
+# --- queueing -------------------------------------------------------------------------------------
+
+
+@attrs.frozen(slots=True)
+class _Arrival:
+    """A message on its way into the queue, and who waits for its receipt."""
+
+    actor: SessionActor
+    message: Admitted
+    record: Accepted
+    own_turn: bool
+    slot: "Slot[EnqueueVerdict]"
+
+
+async def _queue(actor: SessionActor, message: Admitted) -> Receipt:
+    """Queue a message behind what runs or waits (R116 to R121)."""
+    submission, gateway = message.submission, actor.gateway
+    bound = actor.services.limits.queued_messages_max
+    if gateway.length >= bound:
+        raise QueueFull(f"The session {actor.id} has {bound:,} messages queued.", bound=bound)
+    own_turn = gateway.would_wait(submission)
+    record = _acceptance(actor, submission, own_turn=own_turn)
+    if not actor.services.policy.durable_intake:
+        return _keep(actor, message, record, own_turn=own_turn)
+    slot: Slot[EnqueueVerdict] = Slot()
+    arrival = _Arrival(actor, message, record, own_turn, slot)
+    gateway.expect(submission)
+    operation = Enqueue(
+        actor.id,
+        encode_records([record]),
+        message.keys[0] if message.keys else None,
+        submission.when == "interrupt",
+        bound,
+    )
+    actor.services.store.offer(operation, partial(_arrived, arrival))
+    verdict = await slot.get()
+    return _queued(actor, message, record, verdict)
+
+
+def _acceptance(actor: SessionActor, submission: Submission, *, own_turn: bool) -> Accepted:
+    gateway, turn = actor.gateway, actor.turn
+    running = turn.number if turn is not None and actor.phase in TURN_PHASES else None
+    steers = running is not None and not own_turn and gateway.would_steer(submission)
+    status: ReceiptStatus = "steered" if steers else "queued"
+    first = submission.when == "interrupt"
+    return Accepted(
+        actor.services.world.now(),
+        submission.message,
+        msgspec.Raw(submission.body),
+        status,
+        0 if first else gateway.length,
+        running if steers else None,
+        submission.picks,
+        submission.by,
+        submission.person,
+        submission.key,
+        own_turn,
+    )
+
+
+def _arrived(arrival: _Arrival, verdict: EnqueueVerdict) -> None:
+    """The store's callback: the message has its place before anybody wakes."""
+    services, submission = arrival.actor.services, arrival.message.submission
+    arrival.actor.gateway.refused(submission)
+    if isinstance(verdict, Queued):
+        entry = Waiting(submission, verdict.seq, verdict.number, arrival.own_turn)
+        # The actor may have been replaced meanwhile; whoever is live now takes the message.
+        actor = services.actors.get(arrival.actor.id, arrival.actor)
+        if actor.phase is not Phase.CLOSED and not actor.gateway.holds(submission.message):
+            actor.gateway.add(entry, front=submission.when == "interrupt")
+            actor.number = max(actor.number, verdict.number)
+        services.published(actor.id, verdict.number, (arrival.record,))
+        if submission.when == "interrupt" and actor.turn is not None:
+            actor.turn.stop("cancelled", "Interrupted by a message.")
+        actor.go_on()
+    arrival.slot.put(verdict)
+
+
+def _queued(
+    actor: SessionActor, message: Admitted, record: Accepted, verdict: EnqueueVerdict
+) -> Receipt:
+    if isinstance(verdict, Queued):
+        cursor = Cursor(actor.services.store.incarnation, verdict.number)
+        return Receipt(record.message, record.status, record.position, record.turn, False, cursor)
+    if isinstance(verdict, Known):
+        return _repeated(actor, message.keys[0], verdict)
+    if isinstance(verdict, QueueIsFull):
+        raise QueueFull(
+            f"The session {actor.id} has {verdict.length:,} messages queued.", bound=verdict.length
+        )
+    if isinstance(verdict, Failed):
+        raise StoreUnavailable(
+            f"The message was not kept: {verdict.error.sentence}"
+        ) from verdict.error
+    raise Missing(f"There is no session {actor.id} any more.", session=str(actor.id))
+
+
+def _keep(actor: SessionActor, message: Admitted, record: Accepted, *, own_turn: bool) -> Receipt:
+    """Queue in memory only, where the host wants that: lost with the process (R93)."""
+    submission = message.submission
+    entry = Waiting(submission, None, 0, own_turn, message.keys)
+    actor.gateway.add(entry, front=submission.when == "interrupt")
+    if submission.when == "interrupt" and actor.turn is not None:
+        actor.turn.stop("cancelled", "Interrupted by a message.")
+    actor.go_on()
+    cursor = Cursor(actor.services.store.incarnation, actor.number)
+    return Receipt(record.message, record.status, record.position, record.turn, False, cursor)

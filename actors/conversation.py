@@ -1,0 +1,69 @@
+"""What of a session is sent, kept as encoded bytes while the session is active.
+
+Each message is projected and encoded once, when it enters; a request is a view of the list and a
+rolling digest, so a turn costs what is new, whatever the conversation's length. What a boundary
+wants to add is an ``Addition`` until its commit is durable: nothing unstored is ever sent (R83).
+"""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from greenroom.protocol.budget import images_in
+from greenroom.protocol.projection import Source
+from greenroom.protocol.request import Messages, RequestDigest
+
+
+@attrs.frozen(slots=True)
+class Addition:
+    """Messages that are to follow, and the digest as it is with them."""
+
+    chunks: tuple[bytes, ...]
+    digest: RequestDigest
+    size: int
+    """Bytes of the conversation with them."""
+    images: int
+    """Images in the conversation with them."""
+
+
+@attrs.define(eq=False, slots=True)
+class Conversation:
+    """The projected messages of one session, in order."""
+
+    _chunks: list[bytes] = attrs.field(factory=list)
+    _digest: RequestDigest = attrs.field(factory=RequestDigest)
+    size: int = 0
+    """Bytes of all chunks: what the estimate of tokens goes by."""
+    images: int = 0
+    """Images in all chunks: each has a declared cost (P095)."""
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def plus(self, chunks: Sequence[bytes]) -> Addition:
+        """What the conversation would be with ``chunks`` behind it; changes nothing."""
+        digest = self._digest.copy()
+        size, images = self.size, self.images
+        for chunk in chunks:
+            digest.add(chunk)
+            size += len(chunk)
+            images += images_in(chunk)
+        return Addition(tuple(chunks), digest, size, images)
+
+    def adopt(self, addition: Addition) -> None:
+        """The commit that carries the addition is durable."""
+        self._chunks.extend(addition.chunks)
+        self._digest = addition.digest
+        self.size = addition.size
+        self.images = addition.images
+
+    def messages(self) -> Messages:
+        """The messages so far, as a request holds them: no copy."""
+        return Messages(self._chunks, len(self._chunks))
+
+
+def rebuilt(projected: Iterable[tuple[bytes, Source]]) -> Conversation:
+    """A conversation from what ``greenroom.protocol.rebuild.Projector`` gives."""
+    conversation = Conversation()
+    conversation.adopt(conversation.plus([chunk for chunk, _ in projected]))
+    return conversation

@@ -1,0 +1,174 @@
+"""From a message to what its first request will be: everything before the dispatch commit.
+
+Nothing is committed here, so a refusal leaves the conversation as it was (R80). For an ordinary
+message of a conversation that was composed already nothing is awaited and nothing is read.
+"""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import attrs
+
+from greenroom.actors.conversation import Addition, Conversation, rebuilt
+from greenroom.actors.gateway import Waiting
+from greenroom.actors.kept_prompt import Kept, Variant
+from greenroom.actors.models.port import Model, SessionInfo
+from greenroom.actors.preparing import compose, pin_picks
+from greenroom.actors.tools import Toolbox
+from greenroom.protocol.budget import TokenEstimate, spend_table
+from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.errors import GreenroomError
+from greenroom.protocol.identity import TurnId
+from greenroom.protocol.permission import Preset
+from greenroom.protocol.projection import project_user
+from greenroom.protocol.prompt_checkpoint import checkpoint_between
+from greenroom.protocol.rebuild import Projector
+from greenroom.protocol.receipt import End
+from greenroom.protocol.record import Dispatched
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
+from greenroom.protocol.turn import SkillUse
+from greenroom.protocol.wording import wording_of
+
+if TYPE_CHECKING:
+    from greenroom.actors.session import SessionActor
+
+
+@attrs.frozen(slots=True)
+class Draft:
+    """A turn that may be dispatched: what it committed to, and its first request."""
+
+    record: Dispatched
+    kept: Kept
+    variant: Variant
+    model: Model
+    preset: Preset
+    box: Toolbox
+    info: SessionInfo
+    conversation: Conversation
+    """The actor's own, or one projected anew because the kept prompt is another."""
+    addition: Addition
+    blobs: dict[str, bytes]
+
+    def fits(self, addition: Addition) -> bool:
+        """Whether a request with these messages fits the model's window (R100, R105)."""
+        can = self.model.capabilities
+        tokens = int(addition.size / can.bytes_per_token) + addition.images * can.image_tokens
+        return self.variant.budget.fits(tokens)
+
+    def spent(self, actor: "SessionActor", addition: Addition) -> str:
+        """The spend of a request that does not fit, by owner, as a table (R102)."""
+        can = self.model.capabilities
+        table = spend_table(
+            self.variant.budget,
+            self.kept.composition,
+            self.variant.system,
+            [*self.conversation.messages(), *addition.chunks],
+            TokenEstimate(can.bytes_per_token),
+            image_tokens=can.image_tokens,
+        )
+        return f"The request does not fit the model's window.\n{table}"
+
+
+@attrs.frozen(slots=True)
+class Refusal:
+    """Why a turn ends before its dispatch."""
+
+    end: End
+    reason: str
+    code: str
+
+
+Drafted: TypeAlias = Draft | Refusal
+
+
+async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
+    """Prepare a message's turn; whatever keeps it from being sent is a refusal (R27, R80)."""
+    try:
+        return await _drafted(actor, entry, turn)
+    except GreenroomError as error:
+        return Refusal("not_sent", error.sentence, error.code)
+
+
+async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
+    services, submission, header = actor.services, entry.submission, actor.header
+    agent = services.workspace.agent(header.agent)
+    model = services.model(header.model or agent.model)
+    kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
+    if kept is None or kept.composition.model != model.name:
+        composed = await compose(services, header, actor.instructions, model.name)
+        kept, blobs = composed.kept, composed.blobs
+        if len(conversation):
+            conversation = _projected_anew(actor, kept, model.name)
+    snapshot: RuntimeContextSnapshot | None = None
+    if submission.picks:
+        pinned = await pin_picks(services, submission.picks, kept)
+        blobs = {**blobs, **pinned.blobs}
+        wording = wording_of(kept.composition.wording)
+        now = services.world.now()
+        snapshot = snapshot_of(header.users, pinned.skills, now, wording, services.limits)
+    preset = actor.preset
+    with_person = submission.person is not None
+    variant = kept.under(preset, with_person=with_person)
+    body = project_user(submission.body, snapshot, submission.picks, kept.composition)
+    addition = conversation.plus((body,))
+    record = _record(actor, entry, turn, kept, variant, addition, snapshot)
+    draft = Draft(
+        record,
+        kept,
+        variant,
+        model,
+        preset,
+        services.door.box(agent),
+        SessionInfo(actor.id, header.agent, submission.person, turn),
+        conversation,
+        addition,
+        blobs,
+    )
+    if not draft.fits(addition):
+        return Refusal("not_sent", draft.spent(actor, addition), "over_budget")
+    return draft
+
+
+_NO_BLOBS: dict[str, bytes] = {}
+
+
+def _record(
+    actor: "SessionActor",
+    entry: Waiting,
+    turn: TurnId,
+    kept: Kept,
+    variant: Variant,
+    addition: Addition,
+    snapshot: RuntimeContextSnapshot | None,
+) -> Dispatched:
+    """The open turn as it is recorded: what shaped it, and the digest of its first request."""
+    header, now = actor.header, actor.services.world.now()
+    checkpoint = None
+    if variant.system.sections is not actor.sent:
+        checkpoint = checkpoint_between(
+            actor.sent, variant.system.sections, header.messages + 1, now
+        )
+    used: tuple[SkillUse, ...] = ()
+    if snapshot is not None:
+        used = tuple([SkillUse(s.id, s.slug, s.revision, "person") for s in snapshot.skills])
+    return Dispatched(
+        now,
+        turn,
+        entry.submission.message,
+        header.users,
+        1,
+        kept.composition.model,
+        actor.preset.id,
+        kept.digest,
+        addition.digest.of(variant.frame),
+        snapshot,
+        checkpoint,
+        used,
+        entry.submission.person is not None,
+    )
+
+
+def _projected_anew(actor: "SessionActor", kept: Kept, model: str) -> Conversation:
+    """The conversation as another kept prompt sends it: read back and projected once (R34)."""
+    entries = actor.services.store.read(actor.id)
+    records = [record for entry in entries for record in decode_records(entry.records)]
+    return rebuilt(Projector(kept.composition, model).project(records))

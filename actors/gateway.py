@@ -1,0 +1,140 @@
+"""The queue of one session: what steers, what waits for a turn of its own, who waits behind it.
+
+Plain and synchronous. The order is that in which the store made the messages durable. A message
+that *waits* (a pick, ``when="queue"``, an interruption) gets a turn of its own; everything accepted
+after it waits behind it, plain words too, until that turn has begun (R115 to R121).
+"""
+
+from typing import Literal, TypeAlias
+
+import attrs
+
+from greenroom.protocol.command import Submission
+from greenroom.protocol.identity import MessageId
+from greenroom.store.contract import KeyEntry
+
+Behind: TypeAlias = Literal["steer", "own_turn"]
+"""What becomes of plain words behind a waiting message: they steer into its turn, or each waits."""
+
+
+@attrs.frozen(slots=True)
+class Waiting:
+    """A message on its way to a turn."""
+
+    submission: Submission
+    seq: int | None
+    """Its entry in the store's queue; None while it is not stored there (a turn's own acceptance)."""
+    number: int
+    """The commit that made it durable; 0 if none has yet."""
+    own_turn: bool
+    """It gets a turn of its own (R119)."""
+    keys: tuple[KeyEntry, ...] = ()
+    """The idempotency key that its own acceptance registers."""
+
+
+@attrs.define(eq=False, slots=True)
+class Gateway:
+    """The messages of one session that no turn has taken yet."""
+
+    behind: Behind = "steer"
+    _line: list[Waiting] = attrs.field(factory=list)
+    _arriving: int = 0
+    """Messages offered to the store whose verdict has not come: they have a place already."""
+    _arriving_waits: int = 0
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is queued and nothing is on its way into the queue."""
+        return not self._line and not self._arriving
+
+    @property
+    def length(self) -> int:
+        """Messages queued or on their way."""
+        return len(self._line) + self._arriving
+
+    def would_wait(self, submission: Submission) -> bool:
+        """Whether a message accepted now gets a turn of its own."""
+        if submission.waits:
+            return True
+        return self.behind == "own_turn" and self._has_waiting()
+
+    def would_steer(self, submission: Submission) -> bool:
+        """Whether a message accepted now may be handed to the running turn."""
+        return not submission.waits and not self._has_waiting()
+
+    def _has_waiting(self) -> bool:
+        return self._arriving_waits > 0 or any(entry.own_turn for entry in self._line)
+
+    def expect(self, submission: Submission) -> None:
+        """A message was offered to the store: keep its place until the verdict."""
+        self._arriving += 1
+        self._arriving_waits += self._counts_as_waiting(submission)
+
+    def _counts_as_waiting(self, submission: Submission) -> bool:
+        return submission.waits
+
+    def arrived(self, entry: Waiting, *, front: bool = False) -> None:
+        """The message is durable: it takes its place, in the store's order."""
+        self._forget(entry.submission)
+        self.add(entry, front=front)
+
+    def refused(self, submission: Submission) -> None:
+        """The message was not taken after all."""
+        self._forget(submission)
+
+    def _forget(self, submission: Submission) -> None:
+        self._arriving -= 1
+        self._arriving_waits -= self._counts_as_waiting(submission)
+
+    def add(self, entry: Waiting, *, front: bool = False) -> None:
+        """Put an entry behind all others, or (an interruption) behind earlier interruptions."""
+        if not front:
+            self._line.append(entry)
+            return
+        place = 0
+        while place < len(self._line) and self._line[place].submission.when == "interrupt":
+            place += 1
+        self._line.insert(place, entry)
+
+    def put_back(self, entries: list[Waiting]) -> None:
+        """Steers of a round that was not committed stand in front again, once (R123)."""
+        interrupts = 0
+        while (
+            interrupts < len(self._line) and self._line[interrupts].submission.when == "interrupt"
+        ):
+            interrupts += 1
+        self._line[interrupts:interrupts] = entries
+
+    def take_prompt(self) -> Waiting | None:
+        """The message whose turn is next."""
+        return self._line.pop(0) if self._line else None
+
+    def take_steers(self, most: int) -> list[Waiting]:
+        """The plain messages in front of the first waiting one, at most ``most`` (R116, R120)."""
+        count = 0
+        while count < len(self._line) and count < most and not self._line[count].own_turn:
+            count += 1
+        steers, self._line[:count] = self._line[:count], []
+        return steers
+
+    def place_of(self, message: MessageId) -> int | None:
+        """Where a queued message stands; None when it is not queued."""
+        for place, entry in enumerate(self._line):
+            if entry.submission.message == message:
+                return place
+        return None
+
+    def take_at(self, place: int) -> Waiting:
+        """Take a message out again (R127)."""
+        return self._line.pop(place)
+
+    def put_at(self, place: int, entry: Waiting) -> None:
+        """It could not be taken back: it stands where it stood."""
+        self._line.insert(place, entry)
+
+    def holds(self, message: MessageId) -> bool:
+        """Whether the message is queued."""
+        return self.place_of(message) is not None

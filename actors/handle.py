@@ -1,0 +1,290 @@
+"""What callers hold: a handle to one session. It holds no state, and reading wakes nothing (R219)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import trio
+from msgspec import structs
+
+from greenroom.actors.admission import accept, accept_and_wait, admitted
+from greenroom.actors.listing import Listing
+from greenroom.actors.reading import SessionReader
+from greenroom.actors.session import RUNNING, SessionActor
+from greenroom.actors.subscribers import Events
+from greenroom.protocol.account import outcome_of
+from greenroom.protocol.errors import (
+    Missing,
+    SaveFailed,
+    SkillNotGiven,
+    WouldWaitForItself,
+)
+from greenroom.protocol.identity import MessageId, SessionId, TurnId
+from greenroom.protocol.message import ImagePart, TextPart
+from greenroom.protocol.phase import TURN_PHASES, Phase
+from greenroom.protocol.projection import ProjectionMap
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.rebuild import SentRequest, submission_of
+from greenroom.protocol.receipt import Cursor, Outcome, Receipt, When
+from greenroom.protocol.record import Accepted, ModelChanged, NotSent, PresetChanged, Recalled
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.selection import resolve_picks
+from greenroom.protocol.state import SessionState
+from greenroom.protocol.transcript import TranscriptEntry
+from greenroom.protocol.turn import TurnRecord
+
+if TYPE_CHECKING:
+    from greenroom.actors.host import Host
+
+
+class Session:
+    """One session of a host, by name. Cheap to make, safe to keep, equal to no other object."""
+
+    __slots__ = ("_host", "_reader", "id")
+
+    def __init__(self, host: "Host", session: SessionId) -> None:
+        self._host = host
+        self.id = session
+        self._reader = SessionReader(host.services, session)
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id}>"
+
+    # --- saying something ---------------------------------------------------------------------
+
+    async def prompt(
+        self,
+        content: str | Sequence[TextPart | ImagePart] = "",
+        /,
+        *,
+        skills: Sequence[str] = (),
+        when: When = "steer",
+        key: str | None = None,
+    ) -> Receipt:
+        """Send a message; when this returns it is durable, and the receipt says where it stands.
+
+        Args:
+            content: what the person typed: a text, or blocks of text and images.
+            skills: ids or slugs of skills to invoke with it; ``$slug`` in the text does the same.
+            when: in mid-turn, ``steer`` hands plain words to the running turn at its next
+                boundary, ``queue`` waits for a turn of its own, ``interrupt`` cancels the running
+                turn and is next, ``reject`` refuses unless the session is idle (R178).
+            key: an idempotency key: the same key again gives the first receipt (R177).
+
+        Raises:
+            Refused: the message cannot be taken; nothing was stored and no key was used up.
+            StoreUnavailable: it could not be made durable and was not kept.
+        """
+        actor = await self._actor()
+        return await accept(actor, admitted(actor, content, skills, when, key))
+
+    async def ask(
+        self,
+        content: str | Sequence[TextPart | ImagePart] = "",
+        /,
+        *,
+        skills: Sequence[str] = (),
+        when: When = "steer",
+        key: str | None = None,
+    ) -> Outcome:
+        """:meth:`prompt` and :meth:`outcome` in one call (R213)."""
+        self._refuse_own_turn()
+        actor = await self._actor()
+        answer = await accept_and_wait(actor, admitted(actor, content, skills, when, key))
+        return answer if isinstance(answer, Outcome) else await self.outcome(answer)
+
+    async def outcome(self, of: Receipt | MessageId, /) -> Outcome:
+        """Wait for what becomes of a message: the same answer before and after a restart (R213).
+
+        Raises:
+            Missing: the session has no such message.
+            SaveFailed: its turn ended and could not be saved; ``flush()`` may.
+            WouldWaitForItself: a tool asks for an outcome of the session whose turn it runs in.
+        """
+        message = of.message if isinstance(of, Receipt) else of
+        self._refuse_own_turn()
+        actor = self._live()
+        if actor is None or not actor.expects(message):
+            found = outcome_of(self._reader.committed(), message)
+            if found is not None:
+                await trio.lowlevel.checkpoint_if_cancelled()
+                return found
+            actor = await self._actor()
+        if not actor.expects(message):
+            return self._told_now(actor, message)
+        slot = actor.wait_for(message)
+        try:
+            return await slot.get()
+        finally:
+            if not slot.filled:
+                actor.unwait(message, slot)
+
+    def _told_now(self, actor: SessionActor, message: MessageId) -> Outcome:
+        """The outcome of a message that no turn has and no queue holds."""
+        found = outcome_of(self._reader.committed(), message)
+        if found is not None:
+            return found
+        if actor.phase is Phase.UNSAVED:
+            raise SaveFailed(f"What became of the message is not saved yet in {self.id}.")
+        raise Missing(f"The session {self.id} has no message {message!r}.", message=message)
+
+    def _refuse_own_turn(self) -> None:
+        if RUNNING.get() == self.id:
+            raise WouldWaitForItself(
+                f"This runs inside a turn of {self.id} and would wait for its end.",
+                session=str(self.id),
+            )
+
+    async def recall(self, message: Receipt | MessageId, /) -> bool:
+        """Take back a message that is still queued; False when it is not (R127)."""
+        name = message.message if isinstance(message, Receipt) else message
+        actor = await self._actor()
+        return await actor.recall(name)
+
+    async def retry(self, message: Receipt | MessageId, /) -> Receipt:
+        """Send a message again whose turn ended before its dispatch, under the same id (R81).
+
+        Raises:
+            Missing: there is no message of that name that was not sent.
+        """
+        name = message.message if isinstance(message, Receipt) else message
+        accepted: Accepted | None = None
+        for record in self._reader.committed():
+            match record:
+                case Accepted(message=found) if found == name:
+                    accepted, refused = record, False
+                case NotSent(message=found) if found == name:
+                    refused = True
+        if accepted is None or not refused:
+            raise Missing(f"The session {self.id} has no message {name!r} that was not sent.")
+        actor = await self._actor()
+        from greenroom.actors.admission import Admitted  # noqa: PLC0415
+
+        submission = structs.replace(submission_of(accepted), key=None)
+        return await accept(actor, Admitted(submission, ()))
+
+    async def cancel(self, turn: TurnId | None = None, /) -> bool:
+        """End the running turn (or only that one); False when there is none to end (R180)."""
+        actor = self._live()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if actor is None or actor.turn is None or actor.phase not in TURN_PHASES:
+            return False
+        if turn is not None and actor.turn.number != turn:
+            return False
+        return actor.turn.stop("cancelled", "Cancelled by the caller.")
+
+    async def flush(self) -> None:
+        """Write what could not be written; no tool and no model is called again (R85)."""
+        actor = self._live()
+        if actor is not None:
+            await actor.flush()
+
+    # --- settings ----------------------------------------------------------------------------
+
+    async def set_permission_preset(self, preset: str, /, *, by: str | None = None) -> None:
+        """Put another preset in force, from the next turn on: committed first (R8).
+
+        Raises:
+            UnknownPreset: there is none of that name; the message names the choices.
+            Busy, PendingSave: the session is not idle; nothing changed (R9).
+        """
+        self._host.services.workspace.presets.get(preset)
+        actor = await self._actor()
+        actor.check_quiet()
+        before = actor.header.preset
+        if preset == before:
+            return
+        record = PresetChanged(self._host.services.world.now(), preset, before, by)
+        await actor.configure(record, structs.replace(actor.header, preset=preset))
+
+    async def set_model(self, model: str, /, *, by: str | None = None) -> None:
+        """Choose another model of the host; the next turn composes for it (R59).
+
+        Raises:
+            UnknownModel: there is none of that name; the message names the choices.
+            Busy, PendingSave: the session is not idle; nothing changed (R9).
+        """
+        self._host.services.model(model)
+        actor = await self._actor()
+        actor.check_quiet()
+        before = actor.header.model or ""
+        if model == before:
+            return
+        actor.mapped = None
+        record = ModelChanged(self._host.services.world.now(), model, before, by)
+        await actor.configure(record, structs.replace(actor.header, model=model))
+
+    async def validate_skill_selection(self, skills: Sequence[str], /) -> None:
+        """Check a selection: sources are read, no model is called and nothing is written (R28).
+
+        Raises:
+            SkillNotGiven, SkillUnavailable, TooLarge: what sending it would say.
+        """
+        header = self._reader.header()
+        services = self._host.services
+        agent = services.workspace.agent(header.agent)
+        bound, available = services.workspace.skills_for(agent, header.person)
+        for pick in resolve_picks(skills, "", (*bound, *available), services.limits):
+            package = await trio.to_thread.run_sync(
+                services.workspace.read_skill, pick.id, limiter=services.reading
+            )
+            if not package.body.strip():
+                raise SkillNotGiven(f"The skill {pick.id!r} has no instructions.", skill=pick.id)
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def events(self, *, after: Cursor | None = None) -> Events:
+        """Everything the session tells after ``after`` (None: from its beginning), and on.
+
+        Numbered events come once, in order, each after its commit; the words of a running answer
+        come as ``TextDelta`` from where the reader stands (R186, R221). Ends when the host closes.
+
+        Raises:
+            Rewound: the cursor is of another incarnation of the store.
+        """
+        return self._host.events(self.id, after)
+
+    async def state(self) -> SessionState:
+        """The conversation and how the session stands."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return self._reader.state()
+
+    def transcript(self) -> Listing[TranscriptEntry]:
+        """Everything that was said, by origin, with picks and marks (R98)."""
+        return Listing(self._reader.transcript)
+
+    def turns(self) -> Listing[TurnRecord]:
+        """What shaped each turn, and how it ended (R76)."""
+        return Listing(self._reader.turns)
+
+    async def request(self, turn: TurnId, /, *, round: int = -1) -> SentRequest:  # noqa: A002
+        """A request that was sent, rebuilt from the store to the byte (R196)."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return self._reader.request(turn, round)
+
+    async def get_runtime_contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
+        """The snapshots, those that are not on disk yet among them (R53)."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return self._reader.contexts()
+
+    async def get_system_prompt_checkpoints(self) -> tuple[SystemPromptCheckpoint, ...]:
+        """The prompt checkpoints, those that are not on disk yet among them (R75)."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return self._reader.checkpoints()
+
+    async def model_input_projection(self) -> ProjectionMap | None:
+        """Where each message of the last dispatched request came from (R45); None before one."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return self._reader.projection()
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _live(self) -> SessionActor | None:
+        return self._host.live(self.id)
+
+    async def _actor(self) -> SessionActor:
+        actor = self._host.live(self.id)
+        return actor if actor is not None else await self._host.activate(self.id)
+
+    async def delete(self) -> None:
+        """Remove the session and all that only it holds (R192)."""
+        await self._host.delete(self.id)

@@ -1,0 +1,72 @@
+"""What a session has accepted and not yet seen on disk: sealed commits, in order.
+
+A boundary seals what is pending into one ``Commit``. A sealed commit is kept apart until it is known
+to be written and is sent again only unchanged; so a flush repeats no tool and no model call, and
+nothing is written twice (R84, R85). Plain and synchronous.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+import attrs
+
+from greenroom.protocol.record import AnyRecord, Header
+from greenroom.store.contract import Commit
+
+
+@attrs.frozen(slots=True)
+class Sealed:
+    """One boundary: the commit as it is offered, and what it means once it is written."""
+
+    commit: Commit
+    records: tuple[AnyRecord, ...]
+    header: Header
+
+
+@attrs.define(eq=False, slots=True)
+class Pending:
+    """The sealed commits of one session that are not known to be written, oldest first."""
+
+    _line: deque[Sealed] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._line)
+
+    def __len__(self) -> int:
+        return len(self._line) if self._line else 0
+
+    @property
+    def first(self) -> Sealed:
+        """The one that has to be written next."""
+        assert self._line, "asked for what is pending where nothing is"
+        return self._line[0]
+
+    @property
+    def last(self) -> Sealed:
+        """The newest one."""
+        assert self._line, "asked for what is pending where nothing is"
+        return self._line[-1]
+
+    def keep(self, sealed: Sealed) -> None:
+        """A commit that could not be written, or that follows one that could not."""
+        if self._line is None:
+            self._line = deque()
+        self._line.append(sealed)
+
+    def written(self) -> Sealed:
+        """The first one is on disk."""
+        assert self._line, "nothing was pending"
+        sealed = self._line.popleft()
+        if not self._line:
+            self._line = None
+        return sealed
+
+    def drop(self) -> tuple[Sealed, ...]:
+        """Give everything up, and say what it was (R207, R208)."""
+        lost = tuple(self._line or ())
+        self._line = None
+        return lost
+
+    def records(self) -> Iterable[AnyRecord]:
+        """What would be read back if all of it were written (R53, R84)."""
+        return [record for sealed in self._line or () for record in sealed.records]

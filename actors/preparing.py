@@ -1,0 +1,109 @@
+"""Reading skills and composing: what a turn may have to do before its request can be made.
+
+Nothing here is on the way of an ordinary turn: a conversation composes once, and a message without
+picks reads nothing (R57).
+"""
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+
+import attrs
+import trio
+
+from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.services import Services
+from greenroom.protocol.command import Pick
+from greenroom.protocol.composition import Ingredients, composition_digest, encode_composition
+from greenroom.protocol.encoding import encode_sorted
+from greenroom.protocol.record import Header
+from greenroom.protocol.skill import PinnedSkill, SkillPackage, package_manifest, pin
+
+
+@attrs.frozen(slots=True)
+class Composed:
+    """A kept prompt that was made, and the content that has to be stored with it."""
+
+    kept: Kept
+    blobs: dict[str, bytes]
+
+
+@attrs.frozen(slots=True)
+class Pinned:
+    """The skills of one message, and the content that has to be stored with them."""
+
+    skills: tuple[PinnedSkill, ...]
+    blobs: dict[str, bytes]
+
+
+async def compose(services: Services, header: Header, instructions: str, model: str) -> Composed:
+    """Compose the kept prompt of a conversation from what stands in the workspace now (R56).
+
+    Raises:
+        UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
+    """
+    workspace = services.workspace
+    agent = workspace.agent(header.agent)
+    bound, everyones = workspace.skills_for(agent)
+    _, theirs = workspace.skills_for(agent, header.person)
+    packages = await _read(services, [skill.id for skill in bound])
+    ingredients = Ingredients(
+        preamble=workspace.preamble,
+        agent=agent,
+        bound=tuple(pin(package, services.limits) for package in packages),
+        catalog=everyones,
+        person_catalog=tuple(skill for skill in theirs if skill not in everyones),
+        instructions=instructions,
+        person_text=workspace.person_text(header.person) if header.person else "",
+        model=model,
+        tools=services.door.box(agent).encoded,
+        parameters=encode_sorted(agent.parameters),
+        person=header.person,
+    )
+    composition = services.composer(ingredients)
+    encoded = encode_composition(composition)
+    digest = composition_digest(encoded)
+    kept = services.kept_prompts.of(composition, encoded, digest)
+    return Composed(kept, {digest: encoded, **_stored_files(packages)})
+
+
+async def pin_picks(services: Services, picks: Sequence[Pick], kept: Kept) -> Pinned:
+    """Pin what a message picked: the kept revision of a skill, else its current one (R26).
+
+    Raises:
+        SkillUnavailable: a skill is neither kept nor readable any more (R27).
+    """
+    of_kept = {skill.id: skill for skill in kept.composition.skills}
+    packages = await _read(services, [pick.id for pick in picks if pick.id not in of_kept])
+    current = {package.summary.id: package for package in packages}
+    skills: list[PinnedSkill] = []
+    spent = 0
+    for pick in picks:
+        skill = of_kept.get(pick.id) or pin(current[pick.id], services.limits, spent=spent)
+        if skill.reference is not None:
+            spent += len(skill.reference.text.encode())
+        skills.append(skill)
+    return Pinned(tuple(skills), _stored_files(packages))
+
+
+async def _read(services: Services, skills: Sequence[str]) -> list[SkillPackage]:
+    """Read packages from their source, each once, outside of the loop."""
+    if not skills:
+        return []
+    read = partial(_read_all, services, skills)
+    return await trio.to_thread.run_sync(read, limiter=services.reading)
+
+
+def _read_all(services: Services, skills: Sequence[str]) -> list[SkillPackage]:
+    return [services.workspace.read_skill(skill) for skill in skills]
+
+
+def _stored_files(packages: Sequence[SkillPackage]) -> dict[str, bytes]:
+    """Manifest and files of each package, by content hash: what R202 reads later."""
+    blobs: dict[str, bytes] = {}
+    for package in packages:
+        manifest = package_manifest(package.files)
+        blobs[hashlib.sha256(manifest).hexdigest()] = manifest
+        for data in package.files.values():
+            blobs[hashlib.sha256(data).hexdigest()] = data
+    return blobs

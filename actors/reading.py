@@ -1,0 +1,160 @@
+"""Reading one session: from the store, and from what its actor has not on disk yet.
+
+Nothing is activated and no claim is taken (R219). What is read is frozen data, made anew each time,
+so changing it changes nothing (R97, R167).
+"""
+
+from collections.abc import Iterator
+
+import attrs
+from msgspec import structs
+
+from greenroom.actors.services import Services
+from greenroom.actors.session import SessionActor
+from greenroom.protocol.account import turns_of
+from greenroom.protocol.encoding import decode_header, decode_records
+from greenroom.protocol.errors import Missing
+from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.phase import TURN_PHASES, Phase
+from greenroom.protocol.projection import ProjectionMap, skills_used
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.rebuild import (
+    Projector,
+    SentRequest,
+    checkpoints_of,
+    composition_from,
+    request_at,
+)
+from greenroom.protocol.receipt import Cursor
+from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Returned
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.state import SessionState, SessionSummary
+from greenroom.protocol.transcript import TranscriptEntry, messages_of, transcript_of
+from greenroom.protocol.turn import TurnRecord
+from greenroom.store.contract import Stored
+
+END_OF_COMMIT = 1_000_000
+"""An index behind every event of a commit: a state's cursor stands after all of it."""
+
+
+@attrs.frozen(slots=True)
+class SessionReader:
+    """Reads one session."""
+
+    services: Services
+    id: SessionId
+
+    def stored(self) -> Stored:
+        """The session as it is stored. Raises :class:`Missing` if there is none."""
+        stored = self.services.store.look(self.id)
+        if not isinstance(stored, Stored):
+            raise Missing(f"There is no session {self.id}.", session=str(self.id))
+        return stored
+
+    def header(self) -> Header:
+        """The header, as a live actor has it or as it is stored."""
+        actor = self._live()
+        return actor.header if actor is not None else decode_header(self.stored().header)
+
+    def committed(self) -> list[AnyRecord]:
+        """What is on disk."""
+        self.stored()
+        entries = self.services.store.read(self.id)
+        return [record for entry in entries for record in decode_records(entry.records)]
+
+    def records(self) -> list[AnyRecord]:
+        """What is on disk, and behind it what is not yet (R53, R84)."""
+        actor = self._live()
+        return [*self.committed(), *(actor.records() if actor is not None else ())]
+
+    def state(self) -> SessionState:
+        """The conversation and how the session stands."""
+        stored, actor = self.stored(), self._live()
+        header = actor.header if actor is not None else decode_header(stored.header)
+        messages = messages_of(self.records())
+        running = actor is not None and actor.phase in TURN_PHASES and actor.turn is not None
+        return SessionState(
+            session=self.id,
+            agent=header.agent,
+            person=header.person,
+            preset=header.preset,
+            model=header.model,
+            phase=_phase(stored, header, actor),
+            messages=messages,
+            user_messages=sum(message.__struct_config__.tag == "user" for message in messages),
+            queued=actor.gateway.length if actor is not None else stored.queued,
+            running=actor.turn.number if running and actor and actor.turn else None,
+            has_pending_save=actor is not None and actor.phase is Phase.UNSAVED,
+            cursor=Cursor(self.services.store.incarnation, stored.number, END_OF_COMMIT),
+        )
+
+    def transcript(self) -> list[TranscriptEntry]:
+        """Everything that was said, by origin."""
+        return transcript_of(self.records())
+
+    def turns(self) -> Iterator[TurnRecord]:
+        """The turns, each with the skills of its kept prompt besides those that were picked."""
+        blob = self.services.store.blob
+        for turn in turns_of(self.records(), self.header().agent):
+            kept = self.services.kept_prompts.stored(turn.composition, blob)
+            yield structs.replace(turn, skills=(*kept.uses, *turn.skills))
+
+    def request(self, turn: TurnId, round_: int) -> SentRequest:
+        """A request, rebuilt (R196)."""
+        return request_at(self.committed(), turn, round_, self.services.store.blob)
+
+    def contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
+        """The runtime context snapshots, version-2 ones among them."""
+        found = []
+        for record in self.records():
+            if isinstance(record, Dispatched) and record.snapshot is not None:
+                found.append(record.snapshot)
+            elif isinstance(record, LegacyContext):
+                found.append(record.snapshot)
+        return tuple(found)
+
+    def checkpoints(self) -> tuple[SystemPromptCheckpoint, ...]:
+        """The prompt checkpoints."""
+        return tuple(checkpoints_of(self.records()))
+
+    def projection(self) -> ProjectionMap | None:
+        """The map of the last dispatched request, while there is one (R47)."""
+        actor = self._live()
+        if actor is None or actor.mapped is None:
+            return None
+        records = self.records()
+        last = max(i for i, r in enumerate(records) if isinstance(r, Dispatched | Returned))
+        start = next(r for r in reversed(records) if isinstance(r, Dispatched))
+        composition = composition_from(start.composition, self.services.store.blob)
+        projected = Projector(composition, start.model).project(records[: last + 1])
+        return ProjectionMap(tuple(source for _, source in projected))
+
+    def _live(self) -> SessionActor | None:
+        return self.services.actors.get(self.id)
+
+
+def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
+    """A session in a listing."""
+    header = actor.header if actor is not None else decode_header(stored.header)
+    return SessionSummary(
+        session=stored.session,
+        agent=header.agent,
+        person=header.person,
+        preset=header.preset,
+        model=header.model,
+        phase=_phase(stored, header, actor),
+        queued=actor.gateway.length if actor is not None else stored.queued,
+        turns=header.turns,
+        messages=header.messages,
+        created=header.created,
+        usage=header.usage,
+        labels=dict(header.labels),
+    )
+
+
+def _phase(stored: Stored, header: Header, actor: SessionActor | None) -> str:
+    if actor is not None:
+        return actor.phase.value
+    if header.open_turn is not None:
+        return "interrupted"
+    return "queued" if stored.queued else "idle"

@@ -1,0 +1,169 @@
+"""What a host and each of its tenants answer: sessions, listings, the feed."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import trio
+
+from greenroom.actors.handle import Session
+from greenroom.actors.listing import Listing
+from greenroom.actors.subscribers import Feed
+from greenroom.actors.waiting import Slot
+from greenroom.protocol.encoding import decode_header, encode_header, encode_records
+from greenroom.protocol.errors import Mismatch, Missing
+from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name
+from greenroom.protocol.receipt import Cursor
+from greenroom.protocol.record import Header, Opened
+from greenroom.protocol.state import SessionSummary
+from greenroom.store.contract import Create, Created, CreateVerdict, Exists, Failed, Stored
+
+if TYPE_CHECKING:
+    from greenroom.actors.host import Host
+
+
+class Scope:
+    """All sessions of a host, or those of one tenant."""
+
+    def __init__(self, host: "Host", tenant: str | None) -> None:
+        if tenant is not None:
+            check_name(tenant, "tenant")
+        self._host = host
+        self._tenant = tenant
+
+    async def session(
+        self,
+        key: str,
+        /,
+        *,
+        agent: str | None = None,
+        person: str | None = None,
+        preset: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Session:
+        """Open the session of that key, or create it, once, however many ask (R219).
+
+        Args:
+            key: its name within the tenant; any script, any length within the bound.
+            agent: whose session it is; needed to create it.
+            person: who talks; None: nobody in particular.
+            preset: the permission preset. For a session that exists this is a switch like any
+                other, and is refused while the session is busy (R16).
+            labels: kept with a session that is created.
+
+        Raises:
+            Missing: there is none, and no agent was named.
+            Mismatch: it exists with another agent or person; the message names both.
+            UnknownAgent, UnknownPreset: not in the workspace.
+        """
+        services = self._host.services
+        check_name(key, "session key", services.limits)
+        session = SessionId(self._tenant or DEFAULT_TENANT, key)
+        stored = services.store.look(session)
+        if isinstance(stored, Stored):
+            header = decode_header(stored.header)
+        elif agent is None:
+            raise Missing(f"There is no session {session}.", session=str(session))
+        else:
+            header = await self._created(session, agent, person, preset, dict(labels or {}))
+        _check_same(session, header, agent, person)
+        handle = Session(self._host, session)
+        if preset is not None and preset != self._preset_of(session, header):
+            await handle.set_permission_preset(preset)
+        return handle
+
+    def _preset_of(self, session: SessionId, header: Header) -> str:
+        actor = self._host.live(session)
+        return actor.header.preset if actor is not None else header.preset
+
+    async def _created(
+        self,
+        session: SessionId,
+        agent: str,
+        person: str | None,
+        preset: str | None,
+        labels: dict[str, str],
+    ) -> Header:
+        services = self._host.services
+        workspace = services.workspace
+        declared = workspace.agent(agent)
+        for name in (*labels, *labels.values(), *([person] if person is not None else ())):
+            check_name(name, "person or label", services.limits)
+        chosen = preset or declared.preset or workspace.presets.strictest.id
+        workspace.presets.get(chosen)
+        instructions = await trio.to_thread.run_sync(
+            workspace.instructions, limiter=services.reading
+        )
+        now = services.world.now()
+        header = Header(agent, person, chosen, None, now, labels=labels)
+        opened = Opened(now, agent, person, chosen, instructions)
+        slot: Slot[CreateVerdict] = Slot()
+        operation = Create(session, encode_header(header), encode_records([opened]), _terms(header))
+        services.store.offer(operation, slot.put)
+        verdict = await slot.get_shielded()
+        match verdict:
+            case Created(number=number):
+                services.published(session, number, (opened,))
+                return header
+            case Exists(header=stored):
+                return decode_header(stored)
+            case Failed(error=error):
+                raise error
+            case _:
+                raise Missing(f"The session {session} was deleted.", session=str(session))
+
+    def sessions(
+        self,
+        *,
+        agent: str | None = None,
+        person: str | None = None,
+        phase: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Listing[SessionSummary]:
+        """The sessions of this scope that fit; nothing is activated (R219)."""
+
+        def found() -> Iterator[SessionSummary]:
+            for each in self._host.summaries(self._tenant):
+                if agent is not None and each.agent != agent:
+                    continue
+                if person is not None and each.person != person:
+                    continue
+                if phase is not None and each.phase != phase:
+                    continue
+                if labels and any(each.labels.get(k) != v for k, v in labels.items()):
+                    continue
+                yield each
+
+        return Listing(found)
+
+    def feed(self, *, after: Cursor | None = None) -> Feed:
+        """Every numbered event of this scope, in store order, from ``after`` on (R222).
+
+        Raises:
+            Rewound: the cursor is of another incarnation of the store.
+        """
+        self._host.check_cursor(after)
+        services = self._host.services
+        return Feed(services.store, services.bell, self._tenant, after)
+
+
+def _check_same(session: SessionId, header: Header, agent: str | None, person: str | None) -> None:
+    """Raise :class:`Mismatch` for another agent or person than stored (R219)."""
+    for what, asked, stored in (
+        ("agent", agent, header.agent),
+        ("person", person, header.person),
+    ):
+        if asked is not None and asked != stored:
+            raise Mismatch(
+                f"The session {session} is of the {what} {stored!r}, not {asked!r}.",
+                stored=stored,
+                asked=asked,
+            )
+
+
+def _terms(header: Header) -> frozenset[tuple[str, str]]:
+    """What ``find`` answers the session by."""
+    terms = {("agent", header.agent)}
+    if header.person is not None:
+        terms.add(("person", header.person))
+    terms.update((f"label:{name}", value) for name, value in header.labels.items())
+    return frozenset(terms)

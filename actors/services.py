@@ -1,0 +1,88 @@
+"""What every session of a host shares: store, world, models, tools, workspace, and the bounds."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+import trio
+
+from greenroom.actors.gateway import Behind
+from greenroom.actors.kept_prompt import KeptPrompts
+from greenroom.actors.models.port import Model, SessionInfo
+from greenroom.actors.subscribers import Subscribers
+from greenroom.actors.tools import Door
+from greenroom.actors.waiting import Bell, Turnstile
+from greenroom.actors.workspace import Workspace
+from greenroom.actors.world import World
+from greenroom.protocol.composition import Composition, Ingredients
+from greenroom.protocol.errors import UnknownModel
+from greenroom.protocol.identity import SessionId
+from greenroom.protocol.limits import Limits
+from greenroom.protocol.record import AnyRecord
+from greenroom.store.contract import Store
+
+if TYPE_CHECKING:
+    from greenroom.actors.session import SessionActor
+
+Composer: TypeAlias = Callable[[Ingredients], Composition]
+"""Makes a composition of its ingredients: pure, the same bytes for the same ingredients."""
+Deps: TypeAlias = Callable[[SessionInfo], Any | Awaitable[Any]]
+"""Makes what the host's tools work with, once a turn (R220)."""
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """How a host treats its sessions where the requirements leave a choice."""
+
+    behind: Behind = "steer"
+    """Plain words behind a waiting message steer into its turn, or each gets its own (R121)."""
+    durable_intake: bool = True
+    """A message is in the store before its receipt; off: the queue is memory only (R93)."""
+    revive: bool = True
+    """Sessions with queued messages go on when the host opens, one after the other."""
+
+
+@attrs.define(eq=False, slots=True)
+class Services:
+    """One host's shared parts; each actor holds this and nothing of another session."""
+
+    store: Store
+    world: World
+    limits: Limits
+    policy: Policy
+    workspace: Workspace
+    models: Mapping[str, Model]
+    door: Door
+    kept_prompts: KeptPrompts
+    composer: Composer
+    deps: Deps | None
+    nursery: trio.Nursery
+    turns: Turnstile
+    reading: trio.CapacityLimiter
+    """Threads that read skills and long conversations: apart from those of the tools."""
+    subscribers: MutableMapping[SessionId, Subscribers]
+    """By session, as long as somebody reads."""
+    bell: Bell
+    """Rings when anything is committed, for the readers of the feed."""
+    actors: dict[SessionId, "SessionActor"] = attrs.field(factory=dict)
+    """The live ones."""
+    closing: bool = False
+    """The host stops: no turn starts any more."""
+
+    def model(self, key: str) -> Model:
+        """The model of that key. Raises :class:`UnknownModel` naming the choices."""
+        try:
+            return self.models[key]
+        except KeyError:
+            raise UnknownModel(
+                f"The host has no model {key!r}; it has {', '.join(sorted(self.models))}.",
+                model=key,
+                choices=tuple(sorted(self.models)),
+            ) from None
+
+    def published(self, session: SessionId, number: int, records: tuple[AnyRecord, ...]) -> None:
+        """A commit of a session is durable: tell those who read."""
+        shared = self.subscribers.get(session)
+        if shared is not None:
+            shared.publish(number, records)
+        self.bell.ring()

@@ -1,0 +1,436 @@
+"""The session actor: it alone owns kept prompt, pending saves and gateway, and runs one turn at a time.
+
+Other tasks reach it only through its methods, and none of those awaits between reading and changing
+(R167). A task exists while a turn runs; an idle session has none. What a verdict of the store means
+is applied in the store's own callback, before anybody who waits for it wakes.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Final
+
+import attrs
+import trio
+
+from greenroom.actors.conversation import Conversation
+from greenroom.actors.gateway import Gateway, Waiting
+from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.pending import Pending, Sealed
+from greenroom.actors.services import Services
+from greenroom.actors.turn import Turn
+from greenroom.actors.waiting import Slot
+from greenroom.protocol.encoding import encode_header, encode_records
+from greenroom.protocol.errors import (
+    Busy,
+    GreenroomError,
+    PendingSave,
+    SaveFailed,
+    SessionFailed,
+    SessionLost,
+    StoreFailed,
+)
+from greenroom.protocol.identity import MessageId, SessionId
+from greenroom.protocol.permission import Preset
+from greenroom.protocol.phase import TABLE, TURN_PHASES, Phase, Step, after
+from greenroom.protocol.prompt_checkpoint import NamedSections
+from greenroom.protocol.receipt import Outcome
+from greenroom.protocol.account import RECALLED
+from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
+from greenroom.protocol.usage import Usage
+from greenroom.protocol.skill import SkillSummary
+from greenroom.store.contract import (
+    Commit,
+    Committed,
+    CommitVerdict,
+    Failed,
+    KeyEntry,
+    Stored,
+)
+
+RUNNING: Final[ContextVar[SessionId | None]] = ContextVar("greenroom_running", default=None)
+"""The session whose turn this task runs in: a tool that waits for it would wait for itself."""
+
+
+@attrs.define(eq=False, slots=True)
+class SessionActor:
+    """One live session. Everything here is changed by its own methods and its turn only."""
+
+    services: Services
+    id: SessionId
+    epoch: int
+    head: int
+    number: int
+    """The session's last commit; what a cursor stands at."""
+    header: Header
+    preset: Preset
+    instructions: str
+    conversation: Conversation
+    gateway: Gateway
+    kept: Kept | None = None
+    sent: NamedSections | None = None
+    """The sections of the last dispatched system string (R70)."""
+    pending: Pending = attrs.field(factory=Pending)
+    phase: Phase = Phase.IDLE
+    turn: Turn | None = None
+    mapped: int | None = None
+    """How many messages the last dispatched request had; None while the map is undefined (R47)."""
+    last_active: float = attrs.field(factory=trio.current_time)
+    _saving: bool = False
+    """A commit is on its way: at most one of a session is."""
+    _behind: list[Slot[None]] = attrs.field(factory=list)
+    _waiters: dict[MessageId, list[Slot[Outcome]]] | None = None
+    _ended: trio.Event | None = None
+
+    # --- phase -------------------------------------------------------------------------------
+
+    def step(self, step: Step) -> None:
+        """Take a step of the phase table."""
+        try:
+            self.phase = TABLE[self.phase][step]
+        except KeyError:
+            after(self.phase, step)
+
+    @property
+    def is_quiet(self) -> bool:
+        """C8's idle: no turn, nothing queued or on its way, nothing unsaved."""
+        return self.phase is Phase.IDLE and self.gateway.is_empty and not self.pending
+
+    def why_busy(self) -> str:
+        """What keeps the session from being quiet, in words (R9)."""
+        if self.phase is Phase.UNSAVED:
+            return "a save is pending"
+        if self.phase in TURN_PHASES:
+            return "a turn is running"
+        if self.phase is Phase.CONFIGURING:
+            return "a setting is being saved"
+        if self.phase is Phase.CLOSED:
+            return "it is closed"
+        return "a message is queued"
+
+    # --- sealing and saving ------------------------------------------------------------------
+
+    def seal(
+        self,
+        records: Sequence[AnyRecord],
+        header: Header | None = None,
+        *,
+        consumed: tuple[int, ...] = (),
+        keys: tuple[KeyEntry, ...] = (),
+        blobs: Mapping[str, bytes] | None = None,
+        behind: int = 0,
+    ) -> Sealed:
+        """One boundary as one commit; ``behind`` counts sealed commits that come before it."""
+        commit = Commit(
+            self.id,
+            self.epoch,
+            self.head + behind,
+            encode_records(records),
+            None if header is None else encode_header(header),
+            consumed,
+            keys,
+            blobs or {},
+        )
+        return Sealed(commit, tuple(records), header or self.header)
+
+    async def commit(
+        self,
+        records: Sequence[AnyRecord],
+        header: Header | None = None,
+        *,
+        consumed: tuple[int, ...] = (),
+        keys: tuple[KeyEntry, ...] = (),
+        blobs: Mapping[str, bytes] | None = None,
+    ) -> tuple[Sealed, StoreFailed | SessionLost | None]:
+        """Seal and save one boundary, after whatever of this session is on its way (R91)."""
+        while self._saving:
+            await self._until_saved()
+        sealed = self.seal(records, header, consumed=consumed, keys=keys, blobs=blobs)
+        error = await self.save(sealed)
+        return sealed, error
+
+    async def _until_saved(self) -> None:
+        slot: Slot[None] = Slot()
+        self._behind.append(slot)
+        await slot.get_shielded()
+
+    async def save(self, sealed: Sealed) -> StoreFailed | SessionLost | None:
+        """Offer a commit and wait for its verdict; None when it is durable.
+
+        Not cancellable once offered: the verdict decides what is true.
+        """
+        slot: Slot[StoreFailed | SessionLost | None] = Slot()
+        self._saving = True
+        self.services.store.offer(sealed.commit, partial(self._judged, sealed, slot))
+        return await slot.get_shielded()
+
+    def _judged(
+        self,
+        sealed: Sealed,
+        slot: Slot[StoreFailed | SessionLost | None],
+        verdict: CommitVerdict,
+    ) -> None:
+        """The store's callback: what the verdict means is true before anybody wakes."""
+        self._saving = False
+        if type(verdict) is Committed:
+            self._written(sealed, verdict)
+            slot.put(None)
+        else:
+            self._not_written(sealed, slot, verdict)
+        if self._behind:
+            self._behind.pop(0).put(None)
+
+    def _not_written(
+        self,
+        sealed: Sealed,
+        slot: Slot[StoreFailed | SessionLost | None],
+        verdict: CommitVerdict,
+    ) -> None:
+        if isinstance(verdict, Failed):
+            verdict = self._read_back(sealed, verdict)
+        if isinstance(verdict, Committed):
+            self._written(sealed, verdict)
+            slot.put(None)
+        elif isinstance(verdict, Failed):
+            slot.put(verdict.error)
+        else:
+            slot.put(SessionLost(f"The session {self.id} was taken over: {verdict}."))
+
+    def _read_back(self, sealed: Sealed, verdict: Failed) -> Failed | Committed:
+        """Where the outcome of a commit is not known, what is stored decides (R85)."""
+        if not verdict.unknown:
+            return verdict
+        try:
+            stored = self.services.store.look(self.id)
+        except StoreFailed:
+            return verdict
+        commit = sealed.commit
+        if (
+            isinstance(stored, Stored)
+            and stored.epoch == commit.epoch
+            and stored.head == commit.expect_head + 1
+        ):
+            return Committed(stored.head, stored.number)
+        return verdict
+
+    def _written(self, sealed: Sealed, verdict: Committed) -> None:
+        self.head = verdict.head
+        self.number = verdict.number
+        self.header = sealed.header
+        self.services.published(self.id, verdict.number, sealed.records)
+
+    def lose(self, error: SessionLost) -> None:
+        """Give up: the session belongs to somebody else now, or is gone (R207)."""
+        lost = self.pending.drop()
+        if lost:
+            error.facts["lost"] = [type(r).__name__ for sealed in lost for r in sealed.records]
+        self.step(Step.CLOSE)
+        self.wake_all(error)
+
+    def keep_unsaved(self, *sealed: Sealed) -> None:
+        """Commits that could not be written are kept, in order, and only flush leads on (R84)."""
+        for one in sealed:
+            self.pending.keep(one)
+        self.step(Step.SAVE_FAILED)
+
+    async def flush(self) -> None:
+        """Write what is kept; run no tool and call no model (R85).
+
+        Raises:
+            SaveFailed: it still cannot be written; everything is kept.
+            SessionLost: somebody else holds the session now; what was kept is given up.
+        """
+        if self.phase is not Phase.UNSAVED:
+            return
+        if self._ended is not None:
+            await self._ended.wait()
+            return await self.flush()
+        self._ended = trio.Event()
+        try:
+            await self._flush()
+        finally:
+            self._ended.set()
+            self._ended = None
+        self.go_on()
+
+    async def _flush(self) -> None:
+        if not self.pending:
+            # A dispatch failed and nothing was kept of it: an empty commit shows that the store
+            # takes writes again before the queue goes on (R85, R205).
+            self.pending.keep(self.seal([]))
+        while self.pending:
+            error = await self.save(self.pending.first)
+            if isinstance(error, SessionLost):
+                self.lose(error)
+                raise error
+            if error is not None:
+                self.step(Step.SAVE_FAILED)
+                raise SaveFailed(
+                    f"The session {self.id} cannot be saved yet: {error.sentence}",
+                    session=str(self.id),
+                ) from error
+            self.pending.written()
+        self.step(Step.FLUSHED)
+
+    # --- turns -------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Start the next turn if the session is idle and a message waits."""
+        if self.phase is Phase.IDLE and len(self.gateway) and not self.services.closing:
+            entry = self.gateway.take_prompt()
+            assert entry is not None
+            self.begin(entry)
+
+    def begin(self, entry: Waiting) -> Turn:
+        """Start a turn for a message that was taken: the one path of every start."""
+        self.step(Step.TAKE)
+        turn = self.turn = Turn(self, entry)
+        self.services.nursery.start_soon(self._run, turn)
+        return turn
+
+    async def _run(self, turn: Turn) -> None:
+        """Run turns until none is due; whatever fails is this session's alone (R168)."""
+        RUNNING.set(self.id)
+        try:
+            while True:
+                await turn.run()
+                self.last_active = trio.current_time()
+                self.turn = None
+                entry = self._next()
+                if entry is None:
+                    return
+                self.step(Step.TAKE)
+                turn = self.turn = Turn(self, entry)
+        except Exception as error:
+            self.fail(error)
+
+    def _next(self) -> Waiting | None:
+        if self.phase is not Phase.IDLE or self.services.closing:
+            return None
+        return self.gateway.take_prompt()
+
+    def fail(self, error: Exception) -> None:
+        """A defect of ours ended the actor: its waiters are told, what was committed stands."""
+        self.pending.drop()
+        if self.phase is not Phase.CLOSED:
+            self.step(Step.CLOSE)
+        failure = SessionFailed(
+            f"The session {self.id} failed: {type(error).__name__}: {error}", session=str(self.id)
+        )
+        failure.__cause__ = error
+        if self.turn is not None:
+            self.turn.failed(failure)
+        self.wake_all(failure)
+
+    # --- settings ----------------------------------------------------------------------------
+
+    async def configure(self, record: AnyRecord, header: Header) -> None:
+        """Commit a setting; it is in force after that, and not before (R8, R10).
+
+        Raises:
+            Busy, PendingSave: the session is not idle; nothing changed (R9).
+            StoreFailed: it could not be written; the former setting stays.
+        """
+        self.check_quiet()
+        self.step(Step.CONFIGURE)
+        _, error = await self.commit([record], header)
+        if isinstance(error, SessionLost):
+            self.lose(error)
+            raise error
+        if error is not None:
+            self.step(Step.REFUSED)
+            raise error
+        if isinstance(record, PresetChanged):
+            self.preset = self.services.workspace.presets.get(record.preset)
+        self.step(Step.SAVED)
+        self.go_on()
+
+    def check_quiet(self) -> None:
+        """Raise what R9 and R86 say unless the session is idle."""
+        if self.phase is Phase.UNSAVED:
+            raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
+        if not self.is_quiet:
+            raise Busy(f"The session {self.id} is busy: {self.why_busy()}.", reason=self.why_busy())
+
+    async def recall(self, message: MessageId) -> bool:
+        """Take back a queued message; that it was is durable when this returns (R127).
+
+        Raises:
+            PendingSave: nothing of the session may be committed before what is kept (R91).
+            StoreFailed: it could not be written; the message stands where it stood.
+        """
+        if self.phase is Phase.UNSAVED:
+            raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
+        place = self.gateway.place_of(message)
+        if place is None:
+            return False
+        entry = self.gateway.take_at(place)
+        if entry.seq is not None:
+            record = Recalled(self.services.world.now(), message)
+            _, error = await self.commit([record], consumed=(entry.seq,))
+            if error is not None:
+                self.gateway.put_at(place, entry)
+                raise error
+        self.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
+        return True
+
+    # --- waiting for outcomes ----------------------------------------------------------------
+
+    def expects(self, message: MessageId) -> bool:
+        """Whether the message waits or is in the running turn, so that its outcome will come."""
+        if self.gateway.holds(message):
+            return True
+        return self.turn is not None and self.turn.has(message)
+
+    def wait_for(self, message: MessageId) -> Slot[Outcome]:
+        """A slot that gets the message's outcome."""
+        slot: Slot[Outcome] = Slot()
+        if self._waiters is None:
+            self._waiters = {}
+        self._waiters.setdefault(message, []).append(slot)
+        return slot
+
+    def unwait(self, message: MessageId, slot: Slot[Outcome]) -> None:
+        """The waiter left."""
+        waiters = (self._waiters or {}).get(message)
+        if waiters is not None and slot in waiters:
+            waiters.remove(slot)
+
+    def resolve(self, message: MessageId, outcome: Outcome) -> None:
+        """The message has its outcome."""
+        if self._waiters:
+            for slot in self._waiters.pop(message, ()):
+                slot.put(outcome)
+
+    def reject(self, message: MessageId, error: GreenroomError | BaseExceptionGroup) -> None:
+        """The message's outcome cannot be told: each waiter gets an error of its own."""
+        if self._waiters:
+            for slot in self._waiters.pop(message, ()):
+                slot.fail(_own(error))
+
+    def wake_all(self, error: GreenroomError) -> None:
+        """The actor ends: nobody waits for ever."""
+        waiters, self._waiters = self._waiters, None
+        for slots in (waiters or {}).values():
+            for slot in slots:
+                slot.fail(_own(error))
+
+    def skills(self) -> tuple[SkillSummary, ...]:
+        """The skills that the session's agent and person have now: what may be picked (R20)."""
+        workspace = self.services.workspace
+        agent = workspace.agent(self.header.agent)
+        bound, available = workspace.skills_for(agent, self.header.person)
+        return (*bound, *available)
+
+    def records(self) -> list[AnyRecord]:
+        """What is not on disk yet, as it would be read back (R53, R84)."""
+        return list(self.pending.records())
+
+
+def _own(error: GreenroomError | BaseExceptionGroup) -> BaseException:
+    """One exception a waiter: a shared one would grow its traceback with each."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.derive(error.exceptions)
+    own = type(error)(error.sentence, **error.facts)
+    own.__cause__ = error.__cause__
+    return own

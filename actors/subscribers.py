@@ -1,0 +1,207 @@
+"""Events and live text of one session, for any number of readers.
+
+Readers share one short ring of the newest commits and one text in progress; each holds only where
+it stands. A reader that falls behind the ring, joins late or comes again reads on from the store,
+so no reader slows a turn, costs memory of its own, or loses anything (R186, R221). Events are made
+from records when a reader asks, never before: a session without readers makes none.
+
+A reader is an iterator object and no generator, so leaving its loop half way is always safe (P179).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, Self
+
+import attrs
+import trio
+
+from greenroom.actors.waiting import Bell
+from greenroom.protocol.encoding import decode_message, decode_records
+from greenroom.protocol.event import Event, TextDelta
+from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.message import AssistantMessage, text_of
+from greenroom.protocol.receipt import Cursor
+from greenroom.protocol.record import AnyRecord, Responded
+from greenroom.protocol.telling import events_of
+from greenroom.store.contract import Store
+
+RING_COMMITS: Final = 64
+"""Commits that readers find in memory; older ones are read from the store."""
+EVENTS_BETWEEN_CHECKPOINTS: Final = 32
+"""A reader with much to read lets others run this often."""
+
+
+class LiveText:
+    """The text of the model call in progress."""
+
+    __slots__ = ("_bell", "_pieces", "_text", "block", "turn")
+
+    def __init__(self, turn: TurnId, block: int, bell: Bell | None) -> None:
+        self.turn = turn
+        self.block = block
+        self._bell = bell
+        self._text = ""
+        self._pieces: list[str] = []
+
+    def add(self, piece: str) -> None:
+        """Take the next piece; joined only when somebody reads."""
+        self._pieces.append(piece)
+        if self._bell is not None:
+            self._bell.ring()
+
+    def read_by(self, bell: Bell) -> None:
+        """The first reader came while it runs."""
+        self._bell = bell
+
+    @property
+    def text(self) -> str:
+        """All of it so far."""
+        if self._pieces:
+            self._text += "".join(self._pieces)
+            self._pieces.clear()
+        return self._text
+
+
+@attrs.define(eq=False, slots=True, weakref_slot=True)
+class Subscribers:
+    """What the readers of one session share; it lives as long as one of them does."""
+
+    session: SessionId
+    store: Store
+    ring_after: int
+    """The ring holds every commit of the session with a number above this."""
+    live: LiveText | None = None
+    bell: Bell = attrs.field(factory=Bell)
+    """Closed when the session or the host ends: what is there can be read, no more will come."""
+    _ring: deque[tuple[int, Sequence[AnyRecord]]] = attrs.field(factory=deque)
+
+    def publish(self, number: int, records: Sequence[AnyRecord]) -> None:
+        """A commit is durable: wake the readers."""
+        self._ring.append((number, records))
+        if len(self._ring) > RING_COMMITS:
+            self.ring_after = self._ring.popleft()[0]
+        self.bell.ring()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self.bell.close()
+
+    def after(self, number: int) -> list[tuple[int, Sequence[AnyRecord]]]:
+        """The commits above ``number``: from the ring, or from the store for one that is behind."""
+        if number >= self.ring_after:
+            return [item for item in self._ring if item[0] > number]
+        entries = self.store.read(self.session, after=number)
+        return [(entry.number, decode_records(entry.records)) for entry in entries]
+
+
+class Events:
+    """One reader of a session: ``async for event in session.events(after=cursor)``."""
+
+    __slots__ = ("_block", "_given", "_read", "_ready", "_since", "_start", "_subscribers", "_turn")
+
+    def __init__(self, subscribers: Subscribers, after: Cursor | None) -> None:
+        self._subscribers = subscribers
+        self._since = after.number if after else 0
+        self._start = after
+        self._ready: deque[Event | TextDelta] = deque()
+        self._turn: TurnId = 0
+        self._block = -1
+        self._read = 0
+        self._given = 0
+        self._resume_inside()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event | TextDelta:
+        shared = self._subscribers
+        while not self._ready:
+            if not (self._take_commits() or self._take_text()):
+                if shared.bell.closed:
+                    raise StopAsyncIteration
+                await shared.bell.wait()
+        self._given += 1
+        if self._given % EVENTS_BETWEEN_CHECKPOINTS == 0:
+            await trio.lowlevel.checkpoint()
+        return self._ready.popleft()
+
+    def _resume_inside(self) -> None:
+        """A cursor may stand between two events of one commit: the rest of that commit comes first."""
+        start = self._start
+        if start is None:
+            return
+        entry = self._subscribers.store.entry(start.number)
+        if entry is None or entry.session != self._subscribers.session:
+            return
+        events = events_of(
+            entry.session, start.incarnation, entry.number, decode_records(entry.records)
+        )
+        self._ready.extend(event for event in events if event.cursor > start)
+
+    def _take_commits(self) -> bool:
+        """Make events of the next commits, each answer's unread text before them."""
+        shared = self._subscribers
+        incarnation = shared.store.incarnation
+        for number, records in shared.after(self._since):
+            for record in records:
+                if isinstance(record, Responded):
+                    self._rest_of(record)
+            self._ready.extend(events_of(shared.session, incarnation, number, records))
+            self._since = number
+        return bool(self._ready)
+
+    def _rest_of(self, record: Responded) -> None:
+        """The part of a committed answer's text that this reader has not had live."""
+        message = decode_message(record.body)
+        assert isinstance(message, AssistantMessage)
+        self._text(record.turn, record.block, text_of(message.content))
+
+    def _take_text(self) -> bool:
+        live = self._subscribers.live
+        if live is not None:
+            self._text(live.turn, live.block, live.text)
+        return bool(self._ready)
+
+    def _text(self, turn: TurnId, block: int, text: str) -> None:
+        if (turn, block) != (self._turn, self._block):
+            self._turn, self._block, self._read = turn, block, 0
+        if len(text) > self._read:
+            self._ready.append(TextDelta(turn, block, self._read, text[self._read :]))
+            self._read = len(text)
+
+
+class Feed:
+    """Every numbered event of a scope, in store order, also of sessions never activated (R222)."""
+
+    __slots__ = ("_bell", "_ready", "_since", "_start", "_store", "_tenant")
+
+    def __init__(self, store: Store, bell: Bell, tenant: str | None, after: Cursor | None) -> None:
+        self._store = store
+        self._bell = bell
+        self._tenant = tenant
+        self._since = after.number - 1 if after else 0
+        self._start = after
+        self._ready: deque[Event] = deque()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._ready:
+            if not self._take():
+                if self._bell.closed:
+                    raise StopAsyncIteration
+                await self._bell.wait()
+        return self._ready.popleft()
+
+    def _take(self) -> bool:
+        entries = self._store.feed(max(self._since, 0), limit=EVENTS_BETWEEN_CHECKPOINTS)
+        for entry in entries:
+            self._since = entry.number
+            if self._tenant is not None and entry.session.tenant != self._tenant:
+                continue
+            records = decode_records(entry.records)
+            events = events_of(entry.session, self._store.incarnation, entry.number, records)
+            start = self._start
+            self._ready.extend(e for e in events if start is None or e.cursor > start)
+        return bool(entries)

@@ -1,0 +1,77 @@
+"""What the built-in tools see of the session that calls them (R202)."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import msgspec
+import trio
+
+from greenroom.actors.drafting import Draft
+from greenroom.actors.tool import Tool
+from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.record import Dispatched, Ended, Returned
+from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
+
+if TYPE_CHECKING:
+    from greenroom.actors.session import SessionActor
+
+
+@attrs.frozen(slots=True)
+class TurnSurroundings:
+    """The session as one turn of it is seen from inside."""
+
+    _actor: "SessionActor"
+    _draft: Draft
+
+    def skills(self) -> tuple[SkillSummary, ...]:
+        """The skills that the session's agent and person have now."""
+        return self._actor.skills()
+
+    def kept_skill(self, skill: str, /) -> PinnedSkill | None:
+        """A skill of the kept prompt, or the newest pinned in the conversation."""
+        for kept in self._draft.kept.composition.skills:
+            if skill in (kept.id, kept.slug, kept.name):
+                return kept
+        for record in reversed(self._records()):
+            if isinstance(record, Dispatched) and record.snapshot is not None:
+                for pinned in record.snapshot.skills:
+                    if skill in (pinned.id, pinned.slug, pinned.name):
+                        return pinned
+        return None
+
+    def kept_file(self, skill: PinnedSkill, path: str, /) -> bytes | None:
+        """A file of exactly that revision, from the store."""
+        blob = self._actor.services.store.blob
+        manifest = blob(skill.files) if skill.files else None
+        if manifest is None:
+            return None
+        digest = msgspec.json.decode(manifest, type=dict[str, str]).get(path)
+        return None if digest is None else blob(digest)
+
+    async def current_skill(self, skill: str, /) -> SkillPackage:
+        """A skill read from its source now."""
+        services = self._actor.services
+        return await trio.to_thread.run_sync(
+            services.workspace.read_skill, skill, limiter=services.reading
+        )
+
+    def object(self, handle: str, /) -> bytes | None:
+        """A spilled result of this session; another session's handle is none of its own (R218)."""
+        results = (
+            result
+            for record in self._records()
+            if isinstance(record, Returned | Ended)
+            for result in record.results
+        )
+        if any(result.object == handle for result in results):
+            return self._actor.services.store.blob(handle)
+        return None
+
+    def on_demand(self) -> Mapping[str, Tool[Any]]:
+        """The tools that are loaded first."""
+        return self._draft.box.on_demand
+
+    def _records(self) -> list[Any]:
+        entries = self._actor.services.store.read(self._actor.id)
+        return [record for entry in entries for record in decode_records(entry.records)]

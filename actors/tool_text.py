@@ -1,0 +1,137 @@
+"""What goes into a tool as text and what comes out of it as text: bounds, and mending.
+
+A tool may return anything and must not end a turn by it. Text that cannot be stored is made valid
+and marked (R194); what no text can be made of is a typed failure that the model is told.
+"""
+
+import re
+from typing import Final
+
+import attrs
+import msgspec
+
+from greenroom.protocol.errors import BadArguments, ToolFailed
+from greenroom.protocol.identity import made_valid
+from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
+
+_AS_SQUARE: Final = str.maketrans("{}", "[]")
+_NO_BRACKETS: Final = re.compile(r"[^\[\]]+")
+_SAID_MAX: Final = 500
+"""Characters of a fault that are repeated."""
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+_encode_as_it_comes: Final = msgspec.json.Encoder().encode
+
+
+@attrs.frozen(slots=True)
+class Later:
+    """Returned by a tool whose result comes later: the call is parked with a question (R224)."""
+
+    question: str = ""
+    """What is waited for, for those who read the open questions."""
+    expires: int | None = None
+    """Milliseconds since 1970, UTC: after this it is settled as a failure."""
+
+
+@attrs.frozen(slots=True)
+class Output:
+    """The result of a call as the model is shown it."""
+
+    text: str
+    mended: bool = False
+    """The tool returned what cannot be stored, and it was made valid (R194)."""
+    later: Later | None = None
+    """There is no result yet; ``text`` says so."""
+
+
+def check_arguments(arguments: str, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Refuse arguments over their bounds before anything reads them (R194).
+
+    Raises:
+        BadArguments: larger than ``arguments_bytes_max``, or deeper than ``value_depth_max``.
+    """
+    # UTF-8 takes four bytes for a character at most: short arguments are not measured.
+    if len(arguments) * 4 > limits.arguments_bytes_max:
+        size = len(arguments.encode(errors="replace"))
+        if size > limits.arguments_bytes_max:
+            raise BadArguments(
+                f"The arguments have {size:,} bytes; the bound is {limits.arguments_bytes_max:,}."
+            )
+    depth_max = limits.value_depth_max
+    if arguments.count("[") + arguments.count("{") > depth_max and _is_deep(arguments, depth_max):
+        raise BadArguments(f"The arguments are nested deeper than {depth_max} levels.")
+
+
+def _is_deep(text: str, depth: int) -> bool:
+    """Whether brackets outside strings nest deeper than ``depth``: peels one level a pass, in C."""
+    outside = text.replace("\\\\", "").replace('\\"', "").split('"')[::2]
+    left = _NO_BRACKETS.sub("", "".join(outside).translate(_AS_SQUARE))
+    for _ in range(depth):
+        shorter = left.replace("[]", "")
+        if len(shorter) == len(left):
+            break
+        left = shorter
+    return bool(left)
+
+
+def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
+    """The text of what a tool returned: text as it is, bytes as UTF-8, all else as JSON.
+
+    Raises:
+        ToolFailed: it cannot be written as JSON, or is larger than ``object_bytes_max``.
+    """
+    if isinstance(value, Output):
+        return value
+    if isinstance(value, Later):
+        return Output("The result of this call comes later.", later=value)
+    if isinstance(value, str):
+        text, mended = made_valid(value)
+    elif isinstance(value, bytes | bytearray | memoryview):
+        text, mended = text_of_bytes(bytes(value))
+    else:
+        text, mended = _json_of(value)
+    bound = limits.object_bytes_max
+    if len(text) * 4 > bound and len(text.encode()) > bound:
+        raise ToolFailed(
+            f"The tool returned more than the {bound:,} bytes that are kept of a result."
+        )
+    return Output(text, mended)
+
+
+def in_short(error: BaseException) -> str:
+    """A fault as the model is told it: it may quote at length what the model wrote."""
+    return made_valid(str(error)[:_SAID_MAX])[0]
+
+
+def text_of_bytes(data: bytes) -> tuple[str, bool]:
+    """Bytes as text that can be stored, and whether some of it had to be replaced (P128)."""
+    try:
+        return made_valid(data.decode())
+    except UnicodeDecodeError:
+        return made_valid(data.decode(errors="replace"))[0], True
+
+
+def _json_of(value: object) -> tuple[str, bool]:
+    """A value as JSON, its sets in a fixed order; invalid text inside is mended."""
+    try:
+        try:
+            return _encode(value).decode(), False
+        except UnicodeEncodeError:
+            return _encode(_mended(msgspec.to_builtins(value))).decode(), True
+        except TypeError:
+            # Keys that are not text can be written, but not sorted.
+            return _encode_as_it_comes(value).decode(), False
+    except (TypeError, ValueError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
+        raise ToolFailed(
+            f"The tool returned a {type(value).__name__}, which is no JSON: {in_short(error)}."
+        ) from error
+
+
+def _mended(value: object) -> object:
+    """Plain data with every text in it made valid."""
+    if isinstance(value, str):
+        return made_valid(value)[0]
+    if isinstance(value, dict):
+        return {_mended(key): _mended(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mended(item) for item in value]
+    return value

@@ -1,0 +1,218 @@
+"""The one door to tools: every call passes here, and only here is it decided and run.
+
+What a call may do follows from the preset that the turn committed to and from the effect of the
+tool that is really called (behind ``use_tool``: the tool that it names, R216). No text that a model
+reads has any part in it (R2). A tool's failure is a result that the model is told, never the end of
+the turn; a tool that does not return is cut off.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import attrs
+import msgspec
+import trio
+
+from greenroom.actors.builtin import USE_TOOL, builtin_tools, resolve
+from greenroom.actors.files import file_tools
+from greenroom.actors.tool import Surroundings, Tool, ToolContext, declarations
+from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.encoding import encode_message
+from greenroom.protocol.errors import BadArguments, GreenroomError, ToolFailed, UnknownTool
+from greenroom.protocol.identity import CallId, made_valid
+from greenroom.protocol.limits import Limits
+from greenroom.protocol.message import ToolCall, ToolMessage
+from greenroom.protocol.permission import Decision, Preset, decide
+from greenroom.protocol.record import CallResult
+from greenroom.protocol.skill import cut_text
+from greenroom.protocol.turn import CallState
+
+LOAD_TOOLS: Final = "load_tools"
+_REASON_MAX: Final = 2_000
+"""Characters of a tool's own words about its failure that the model is told."""
+
+
+@attrs.frozen(slots=True)
+class Ticket:
+    """A call that was decided: what runs, and whether it may."""
+
+    call: ToolCall
+    tool: Tool[Any] | None
+    arguments: str
+    decision: Decision
+    reason: str = ""
+    """Why it may not run; the model is told."""
+
+    @property
+    def may_run(self) -> bool:
+        """Whether the tool is to be called."""
+        return self.decision == "allow" and self.tool is not None
+
+    @property
+    def writes(self) -> bool:
+        """Whether an intent has to be durable before it starts (R172)."""
+        return self.may_run and self.tool is not None and self.tool.effect != "read"
+
+
+@attrs.frozen(slots=True)
+class Toolbox:
+    """The tools of one agent: those it is declared with, and those that it has to load first."""
+
+    declared: Mapping[str, Tool[Any]]
+    on_demand: Mapping[str, Tool[Any]]
+    encoded: bytes
+    """The declarations, canonical: what a composition captures (R195)."""
+
+
+@attrs.frozen(slots=True)
+class Finished:
+    """The one result of a call, ready for its record, and what it spilled."""
+
+    result: CallResult
+    blob: bytes | None = None
+
+
+class Door:
+    """All tools of a host, by name, and the only way to run one."""
+
+    def __init__(
+        self,
+        tools: Iterable[Tool[Any]],
+        limits: Limits,
+        now: Callable[[], int],
+        *,
+        with_files: bool,
+    ) -> None:
+        self._limits = limits
+        brought = [*builtin_tools(now), *(file_tools() if with_files else ())]
+        given = list(tools)
+        declarations([*brought, *given])
+        self._tools: dict[str, Tool[Any]] = {tool.name: tool for tool in (*brought, *given)}
+        self._boxes: dict[tuple[tuple[str, ...] | None, tuple[str, ...]], Toolbox] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every tool of the host."""
+        return tuple(sorted(self._tools))
+
+    def box(self, agent: AgentDeclaration) -> Toolbox:
+        """The tools of an agent. Raises :class:`UnknownTool` for a name that the host lacks."""
+        key = (agent.tools, agent.tools_on_demand)
+        box = self._boxes.get(key)
+        if box is None:
+            box = self._boxes[key] = self._made(agent)
+        return box
+
+    def _made(self, agent: AgentDeclaration) -> Toolbox:
+        on_demand = {name: self._tool(name, agent) for name in agent.tools_on_demand}
+        named = self._tools if agent.tools is None else agent.tools
+        declared = {name: self._tool(name, agent) for name in named if name not in on_demand}
+        for name in (LOAD_TOOLS, USE_TOOL):
+            if on_demand:
+                declared[name] = self._tools[name]
+            else:
+                declared.pop(name, None)
+        return Toolbox(declared, on_demand, declarations(declared.values()))
+
+    def _tool(self, name: str, agent: AgentDeclaration) -> Tool[Any]:
+        try:
+            return self._tools[name]
+        except KeyError:
+            raise UnknownTool(
+                f"The agent {agent.name!r} names the tool {name!r}; the host has "
+                f"{', '.join(self.names)}.",
+                tool=name,
+                agent=agent.name,
+            ) from None
+
+    def decide(self, call: ToolCall, box: Toolbox, preset: Preset) -> Ticket:
+        """What becomes of a call under what the turn committed to."""
+        name, arguments = call.function.name, call.function.arguments
+        tool = box.declared.get(name)
+        if tool is None:
+            return Ticket(call, None, arguments, "refuse", _no_such_tool(name, box))
+        if name == USE_TOOL:
+            try:
+                tool, arguments = resolve(tool, arguments, box.on_demand)
+            except GreenroomError as error:
+                return Ticket(call, None, arguments, "refuse", error.sentence)
+        decision = decide(preset, tool.effect, confined=tool.confined)
+        if decision == "allow":
+            return Ticket(call, tool, arguments, decision)
+        return Ticket(call, tool, arguments, decision, _not_allowed(tool, preset, decision))
+
+    async def run(self, ticket: Ticket, context: ToolContext[Any]) -> Finished:
+        """Run a call that may run, and give its one result, whatever the tool does."""
+        tool, call = ticket.tool, ticket.call.id
+        assert tool is not None
+        try:
+            if tool.timeout is None:
+                output = await tool.run(context, ticket.arguments)
+            else:
+                with trio.fail_after(tool.timeout):
+                    output = await tool.run(context, ticket.arguments)
+        except (BadArguments, ToolFailed) as error:
+            return self.finished(call, error.sentence, "failed")
+        except trio.TooSlowError:
+            text = f"The tool {tool.name} did not return in time and was cut off."
+            return self.finished(call, text, "unknown" if tool.effect == "write" else "failed")
+        except Exception as error:
+            # Whatever a tool raises is its own failure and the model's to know, groups included.
+            said = made_valid(f"{type(error).__name__}: {error}"[:_REASON_MAX])[0]
+            return self.finished(call, f"The tool {tool.name} failed: {said}", "failed")
+        return self.finished(call, output.text, "done", mended=output.mended)
+
+    def finished(
+        self, call: CallId, text: str, state: CallState, *, mended: bool = False
+    ) -> Finished:
+        """A result as its record holds it; a long one is kept once by content, apart (R193)."""
+        limits = self._limits
+        if len(text) <= limits.result_bytes_max // 4 or (
+            len(data := text.encode()) <= limits.result_bytes_max
+        ):
+            body = encode_message(ToolMessage(call, text))
+            return Finished(CallResult(call, msgspec.Raw(body), state, None, mended))
+        digest = hashlib.sha256(data).hexdigest()
+        head = cut_text(text, limits.result_head_bytes)
+        shown = (
+            f"{head}\n[cut here: the result has {len(data):,} bytes; "
+            f'read_object("{digest}") reads on]'
+        )
+        body = encode_message(ToolMessage(call, shown))
+        return Finished(CallResult(call, msgspec.Raw(body), state, digest, mended), data)
+
+
+def context_of(
+    call: CallId,
+    base: ToolContext[Any],
+    surroundings: Surroundings,
+) -> ToolContext[Any]:
+    """The context of one call of a turn."""
+    return ToolContext(
+        session=base.session,
+        person=base.person,
+        turn=base.turn,
+        call=call,
+        deps=base.deps,
+        surroundings=surroundings,
+        folder=base.folder,
+        tell=base.tell,
+    )
+
+
+def _no_such_tool(name: str, box: Toolbox) -> str:
+    shown = made_valid(name[:100])[0]
+    if name in box.on_demand:
+        return f"The tool {shown} is called through {USE_TOOL}, after {LOAD_TOOLS}."
+    return f"There is no tool {shown!r} now; there are {', '.join(sorted(box.declared))}."
+
+
+def _not_allowed(tool: Tool[Any], preset: Preset, decision: Decision) -> str:
+    what = "change things inside the workspace" if tool.confined else "change things"
+    if decision == "ask":
+        return (
+            f"Not run: {tool.name} would {what}, and the preset {preset.id!r} allows that only "
+            "after a person's approval, for which nobody can be asked here. Say what you would do."
+        )
+    return f"Not run: {tool.name} would {what}, which the preset {preset.id!r} forbids."

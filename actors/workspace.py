@@ -1,0 +1,200 @@
+"""A workspace: the agents, skills, persons and presets that sessions are made from.
+
+It is validated whole, in memory and immutable; a reload makes another one. Only two things are
+read when they are needed: a skill's package, so that an edit reaches the next pick (R26), and the
+project instruction files, once for each new session (R68). Both wait for the disk: call them in a
+thread.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import attrs
+
+from greenroom.actors.skill_source import read_package
+from greenroom.actors.workspace_draft import Draft
+from greenroom.actors.workspace_files import Person, read_folder, read_instructions
+from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.errors import SkillUnavailable, UnknownAgent
+from greenroom.protocol.identity import SkillId
+from greenroom.protocol.permission import PRESETS, PresetTable
+from greenroom.protocol.skill import SkillPackage, SkillSummary
+
+SAMPLE: Final = Path(__file__).parent / "sample"
+"""The workspace that is shipped, to try things with."""
+
+
+class Source(Protocol):
+    """Where a workspace reads what is read late. Its methods may wait for a disk."""
+
+    def instructions(self) -> str:
+        """The project instructions as they are now."""
+        ...
+
+    def package(self, skill: SkillId, /) -> SkillPackage:
+        """The package of a skill as it is now. Raises ``SkillUnavailable``."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class Workspace:
+    """Made by :meth:`folder` or :meth:`build`, which both validate all of it."""
+
+    agents: Mapping[str, AgentDeclaration]
+    """By name; skills are named by their ids."""
+    skills: Mapping[SkillId, SkillSummary]
+    """All that are not disabled, by id."""
+    persons: Mapping[str, Person]
+    presets: PresetTable
+    preamble: str | None
+    """Replaces the platform preamble; None: the shipped one (R66)."""
+    files_root: Path | None
+    """The folder of the file tools; None: there are no files."""
+    warnings: tuple[str, ...]
+    """What was odd and was loaded, or was left out, all the same."""
+    _source: Source
+
+    @classmethod
+    def folder(cls, path: str | Path) -> "Workspace":
+        """Read the workspace in a folder; see :mod:`greenroom.actors.workspace_files` for its form.
+
+        Raises:
+            BrokenWorkspace: with every fault and its file.
+            ExtraMissing: PyYAML is not installed.
+        """
+        root = Path(path)
+        found = read_folder(root)
+        draft = Draft(
+            agents=tuple(found.agents),
+            skills=tuple(read.summary for read in found.skills.values() if not read.disabled),
+            persons=tuple(found.persons),
+            presets=found.presets or PRESETS,
+            disabled=frozenset(id_ for id_, read in found.skills.items() if read.disabled),
+            faults=tuple(found.faults),
+        )
+        return cls._made(draft, found.preamble, found.files_root, found.warnings, _Folder(root))
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        agents: Iterable[AgentDeclaration],
+        skills: Iterable[SkillPackage] = (),
+        persons: Iterable[Person] = (),
+        presets: PresetTable = PRESETS,
+        preamble: str | None = None,
+        instructions: str | Callable[[], str] = "",
+        files_root: Path | None = None,
+    ) -> "Workspace":
+        """Make a workspace in code, under the same rules (R231).
+
+        Raises:
+            BrokenWorkspace: with every fault.
+        """
+        packages = tuple(skills)
+        draft = Draft(
+            agents=tuple(agents),
+            skills=tuple(package.summary for package in packages),
+            persons=tuple(persons),
+            presets=presets,
+        )
+        by_id = {package.summary.id: package for package in packages}
+        source = _Given(by_id, instructions)
+        return cls._made(draft, preamble, files_root, (), source)
+
+    @classmethod
+    def _made(
+        cls,
+        draft: Draft,
+        preamble: str | None,
+        files_root: Path | None,
+        warnings: Iterable[str],
+        source: Source,
+    ) -> "Workspace":
+        whole = draft.checked()
+        return cls(
+            agents=MappingProxyType({agent.name: agent for agent in whole.agents}),
+            skills=MappingProxyType({skill.id: skill for skill in whole.skills}),
+            persons=MappingProxyType({each.name: each for each in whole.persons}),
+            presets=draft.presets,
+            preamble=preamble,
+            files_root=files_root,
+            warnings=tuple(warnings),
+            source=source,
+        )
+
+    def agent(self, name: str) -> AgentDeclaration:
+        """The agent of that name. Raises :class:`UnknownAgent`, which names the choices."""
+        try:
+            return self.agents[name]
+        except KeyError:
+            choices = ", ".join(sorted(self.agents))
+            raise UnknownAgent(
+                f"There is no agent {name!r}; there are: {choices}.", agent=name
+            ) from None
+
+    def skills_for(
+        self, agent: AgentDeclaration, person: str | None = None
+    ) -> tuple[tuple[SkillSummary, ...], tuple[SkillSummary, ...]]:
+        """The skills bound to an agent in their order, and those available beside them by id.
+
+        What a person adds to the second is what the answer has more with them than without (R63).
+        """
+        bound = tuple(self.skills[id_] for id_ in agent.skills)
+        given = self.skills.keys() if agent.available is None else set(agent.available)
+        own = self.persons[person].skills if person is not None and person in self.persons else ()
+        available = {*given, *own} - set(agent.skills)
+        return bound, tuple(self.skills[id_] for id_ in sorted(available))
+
+    def person_text(self, person: str) -> str:
+        """What the workspace says about a person; empty if it says nothing."""
+        known = self.persons.get(person)
+        return known.text if known else ""
+
+    def instructions(self) -> str:
+        """The project instruction files, read now: once for each new session (R68).
+
+        Raises:
+            Refused: a file of them was made unreadable since the workspace was loaded.
+        """
+        return self._source.instructions()
+
+    def read_skill(self, skill: SkillId) -> SkillPackage:
+        """A skill's package, read now.
+
+        Raises:
+            SkillUnavailable: it is unknown, gone, broken, disabled or over its bounds (R27).
+        """
+        if skill not in self.skills:
+            # Never taken for a path: only what loading found is read (S10).
+            raise SkillUnavailable(f"There is no skill {skill!r} in the workspace.", skill=skill)
+        return self._source.package(skill)
+
+
+@attrs.frozen(eq=False)
+class _Folder:
+    """Reads late from a folder."""
+
+    root: Path
+
+    def instructions(self) -> str:
+        return read_instructions(self.root)
+
+    def package(self, skill: SkillId, /) -> SkillPackage:
+        return read_package(self.root, skill)
+
+
+@attrs.frozen(eq=False)
+class _Given:
+    """Holds what was given in code."""
+
+    packages: Mapping[SkillId, SkillPackage]
+    text: str | Callable[[], str]
+
+    def instructions(self) -> str:
+        return self.text if isinstance(self.text, str) else self.text()
+
+    def package(self, skill: SkillId, /) -> SkillPackage:
+        return self.packages[skill]

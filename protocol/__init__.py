@@ -1,0 +1,3 @@
+"""What is said: immutable data and pure functions."""
+
+__all__: list[str] = []

@@ -1,0 +1,153 @@
+"""What became of turns and messages, read from records (R76, R177, R213)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from greenroom.protocol.encoding import decode_message
+from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.message import AssistantMessage
+from greenroom.protocol.receipt import Cursor, Outcome, Receipt
+from greenroom.protocol.record import (
+    Accepted,
+    AnyRecord,
+    CallResult,
+    Dispatched,
+    Ended,
+    NotSent,
+    Recalled,
+    Responded,
+    Returned,
+)
+from greenroom.protocol.telling import outcome_of_end
+from greenroom.protocol.turn import CallRecord, ModelCall, TurnRecord
+from greenroom.protocol.usage import Usage
+
+RECALLED: Final = "The message was recalled."
+
+
+class _Open:
+    """A turn while its records are read."""
+
+    def __init__(self, start: Dispatched, agent: str) -> None:
+        self.start = start
+        self.agent = agent
+        self.requests = [start.request]
+        self.tools: dict[str, str] = {}
+        self.calls: list[CallRecord] = []
+        self.model_calls: list[ModelCall] = []
+        self.absorbed: list[MessageId] = []
+        self.usage = Usage()
+
+    def responded(self, record: Responded) -> None:
+        message = decode_message(record.body)
+        assert isinstance(message, AssistantMessage)
+        self.tools.update((call.id, call.function.name) for call in message.tool_calls)
+        self.model_calls.append(
+            ModelCall(record.round, record.cause, self.requests[-1], record.usage)
+        )
+        self.usage += record.usage
+
+    def results(self, results: Sequence[CallResult]) -> None:
+        for result in results:
+            tool = self.tools.get(result.call, "")
+            self.calls.append(CallRecord(result.call, tool, result.state))
+
+    def record(self, end: Ended | None) -> TurnRecord:
+        start = self.start
+        return TurnRecord(
+            turn=start.turn,
+            message=start.message,
+            ordinal=start.ordinal,
+            attempt=start.attempt,
+            agent=self.agent,
+            model=start.model,
+            preset=start.preset,
+            composition=start.composition,
+            skills=start.skills,
+            calls=tuple(self.calls),
+            model_calls=tuple(self.model_calls),
+            absorbed=tuple(self.absorbed),
+            started=start.at,
+            ended=end.at if end else None,
+            end=end.end if end else None,
+            reason=end.reason if end else "",
+            usage=end.usage if end else self.usage,
+        )
+
+
+def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
+    """The turns that were dispatched, oldest first; the last one may still run."""
+    turns: list[TurnRecord] = []
+    running: _Open | None = None
+    for record in records:
+        if isinstance(record, Dispatched):
+            running = _Open(record, agent)
+        elif running is None:
+            continue
+        elif isinstance(record, Responded):
+            running.responded(record)
+        elif isinstance(record, Returned):
+            running.results(record.results)
+            running.requests.append(record.request)
+            running.absorbed.extend(steer.message for steer in record.steers)
+        elif isinstance(record, Ended):
+            running.results(record.results)
+            turns.append(running.record(record))
+            running = None
+    if running is not None:
+        turns.append(running.record(None))
+    return turns
+
+
+def outcome_of(records: Iterable[AnyRecord], message: MessageId) -> Outcome | None:
+    """What became of a message: the same answer before and after a restart; None while it waits."""
+    turn: TurnId | None = None
+    absorbed = False
+    found: Outcome | None = None
+    for record in records:
+        match record:
+            case Dispatched(message=taken) if taken == message:
+                turn, found = record.turn, None
+            case Returned(steers=steers) if any(s.message == message for s in steers):
+                turn, absorbed = record.turn, True
+            case Ended() if record.turn == turn:
+                found = outcome_of_end(record, absorbed=absorbed)
+            case NotSent(message=taken) if taken == message:
+                found = outcome_of_refusal(record)
+            case Recalled(message=taken) if taken == message:
+                found = Outcome(None, "recalled", RECALLED, "", 0, Usage())
+            case _:
+                pass
+    return found
+
+
+def outcome_of_refusal(record: NotSent) -> Outcome:
+    """What a turn that ended before its dispatch means for its message (R80, R81)."""
+    return Outcome(record.turn, record.end, record.reason, "", 0, Usage())
+
+
+def receipt_of(
+    records: Iterable[AnyRecord], incarnation: str, number: int, message: MessageId | None = None
+) -> Receipt | None:
+    """The receipt that a stored acceptance gave, marked as repeated (R177).
+
+    ``message`` None takes the first acceptance of the commit.
+    """
+    for record in records:
+        if isinstance(record, Accepted) and message in (None, record.message):
+            return Receipt(
+                message=record.message,
+                status=record.status,
+                position=record.position,
+                turn=record.turn,
+                repeated=True,
+                cursor=Cursor(incarnation, number),
+            )
+    return None
+
+
+def repeated(receipt: Receipt) -> Receipt:
+    """The same receipt, marked as given before."""
+    return msgspec.structs.replace(receipt, repeated=True)

@@ -1,0 +1,168 @@
+"""What a session tells: numbered events, each from a committed record, and live text apart.
+
+Events are never stored: they are read from records, so an event exists exactly when its commit
+does, in the store's order, for any reader from any cursor on (R186). ``TextDelta`` is live and has
+no number; a reader always gets a delta that begins where he stands (R221).
+"""
+
+from typing import TypeAlias
+
+import msgspec
+
+from greenroom.protocol.command import By, Pick
+from greenroom.protocol.identity import CallId, MessageId, SessionId, TurnId
+from greenroom.protocol.message import Content
+from greenroom.protocol.receipt import Cursor, Outcome
+from greenroom.protocol.turn import CallState, SkillUse
+from greenroom.protocol.usage import Usage
+
+
+class NumberedEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """The base of all numbered events."""
+
+    session: SessionId
+    cursor: Cursor
+    at: int
+    """Milliseconds since 1970, UTC; orders nothing."""
+
+
+class SessionOpened(NumberedEvent, tag="session_opened", frozen=True, kw_only=True):
+    """The session was created."""
+
+    agent: str
+    person: str | None
+    preset: str
+
+
+class MessageAccepted(NumberedEvent, tag="message_accepted", frozen=True, kw_only=True):
+    """A message is durable; ``content`` equals what was typed (R23)."""
+
+    message: MessageId
+    content: Content
+    picks: tuple[Pick, ...]
+    by: By
+    person: str | None
+
+
+class MessageRecalled(NumberedEvent, tag="message_recalled", frozen=True, kw_only=True):
+    """A queued message was taken back."""
+
+    message: MessageId
+
+
+class MessageAbsorbed(NumberedEvent, tag="message_absorbed", frozen=True, kw_only=True):
+    """A message was handed over to a running turn and gets none of its own (R122)."""
+
+    message: MessageId
+    turn: TurnId
+
+
+class MessageNotSent(NumberedEvent, tag="message_not_sent", frozen=True, kw_only=True):
+    """A message's turn ended before its request was dispatched (R81)."""
+
+    message: MessageId
+    turn: TurnId
+    reason: str
+    code: str
+
+
+class TurnStarted(NumberedEvent, tag="turn_started", frozen=True, kw_only=True):
+    """A turn's first request was committed and is handed to the model next (R79)."""
+
+    turn: TurnId
+    message: MessageId
+    ordinal: int
+    model: str
+    preset: str
+
+
+class SkillsLoaded(NumberedEvent, tag="skills_loaded", frozen=True, kw_only=True):
+    """Picked skills were pinned with a dispatched turn (R29)."""
+
+    turn: TurnId
+    ordinal: int
+    skills: tuple[SkillUse, ...]
+
+
+class Replied(NumberedEvent, tag="replied", frozen=True, kw_only=True):
+    """A model's whole answer of one round; its text was streamed as ``block``."""
+
+    turn: TurnId
+    round: int
+    block: int
+    text: str
+    usage: Usage
+
+
+class ToolCalled(NumberedEvent, tag="tool_called", frozen=True, kw_only=True):
+    """A model asked for a call; whether it may run is decided next."""
+
+    turn: TurnId
+    call: CallId
+    tool: str
+    arguments: str
+
+
+class ToolReturned(NumberedEvent, tag="tool_returned", frozen=True, kw_only=True):
+    """A call has its one result."""
+
+    turn: TurnId
+    call: CallId
+    state: CallState
+    content: str
+
+
+class TurnEnded(NumberedEvent, tag="turn_ended", frozen=True, kw_only=True):
+    """A turn is settled; the same outcome that ``outcome(receipt)`` gives."""
+
+    turn: TurnId
+    outcome: Outcome
+
+
+class PermissionChanged(NumberedEvent, tag="permission_changed", frozen=True, kw_only=True):
+    """Another permission preset is in force (R8)."""
+
+    preset: str
+    before: str
+
+
+class ModelSwitched(NumberedEvent, tag="model_switched", frozen=True, kw_only=True):
+    """Another model was chosen."""
+
+    model: str
+    before: str
+
+
+class SessionDeleted(NumberedEvent, tag="session_deleted", frozen=True, kw_only=True):
+    """The session is gone."""
+
+
+Event: TypeAlias = (
+    SessionOpened
+    | MessageAccepted
+    | MessageRecalled
+    | MessageAbsorbed
+    | MessageNotSent
+    | TurnStarted
+    | SkillsLoaded
+    | Replied
+    | ToolCalled
+    | ToolReturned
+    | TurnEnded
+    | PermissionChanged
+    | ModelSwitched
+    | SessionDeleted
+)
+
+
+class TextDelta(msgspec.Struct, frozen=True, gc=False):
+    """Words of an answer as they come: live, without a number, never stored (R221).
+
+    A block that is not followed by its ``Replied`` was given up (a retry streams a new block).
+    """
+
+    turn: TurnId
+    block: int
+    start: int
+    """Where in the block's text this begins, in characters."""
+    text: str

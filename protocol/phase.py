@@ -1,0 +1,130 @@
+"""The phases of a session's actor, and the table of its legal steps.
+
+All that decides whether a step is legal lives in ``TABLE``; no flag stands beside a phase. A step
+that the table does not have raises one typed error and changes nothing. Every phase is a key, also
+where nothing leads out of it.
+
+What is true in each phase:
+
+=================  ==============================================================================
+opening            the session is being read back; nothing may be said to it yet
+idle               no turn runs; whether it is *quiet* (C8) also depends on queue and saves
+configuring        a preset or model is on its way to disk; the former one is in force
+drafting           a message was taken; nothing of its turn is committed
+saving_dispatch    the first request is known and its commit is on its way; nothing was sent
+model              a committed request is with the model
+saving_response    a response with intents to write is on its way; none of its tools has started
+tools              tools of a response run (a response of reading tools only is not committed yet)
+saving_outcomes    results, steers and the next request's digest are on their way
+settling           the end of the turn is on its way
+unsaved            something could not be written and is kept; only ``flush`` leads on
+set_aside          the session cannot be read back; it takes nothing
+closed             the actor is gone
+=================  ==============================================================================
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from greenroom.protocol.errors import IllegalStep
+
+
+class Phase(StrEnum):
+    """Where a session's actor stands."""
+
+    OPENING = "opening"
+    IDLE = "idle"
+    CONFIGURING = "configuring"
+    DRAFTING = "drafting"
+    SAVING_DISPATCH = "saving_dispatch"
+    MODEL = "model"
+    SAVING_RESPONSE = "saving_response"
+    TOOLS = "tools"
+    SAVING_OUTCOMES = "saving_outcomes"
+    SETTLING = "settling"
+    UNSAVED = "unsaved"
+    SET_ASIDE = "set_aside"
+    CLOSED = "closed"
+
+
+class Step(StrEnum):
+    """What moves a session's actor."""
+
+    LOADED = "loaded"
+    DAMAGED = "damaged"
+    TAKE = "take"
+    CONFIGURE = "configure"
+    DISPATCH = "dispatch"
+    STOP = "stop"
+    WRITE = "write"
+    READ = "read"
+    OUTCOMES = "outcomes"
+    SAVED = "saved"
+    REFUSED = "refused"
+    SAVE_FAILED = "save_failed"
+    FLUSHED = "flushed"
+    CLOSE = "close"
+
+
+_P, _S = Phase, Step
+
+TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
+    _P.OPENING: {_S.LOADED: _P.IDLE, _S.DAMAGED: _P.SET_ASIDE, _S.CLOSE: _P.CLOSED},
+    _P.IDLE: {
+        _S.TAKE: _P.DRAFTING,
+        _S.CONFIGURE: _P.CONFIGURING,
+        _S.SAVE_FAILED: _P.UNSAVED,
+        _S.CLOSE: _P.CLOSED,
+    },
+    _P.CONFIGURING: {
+        _S.SAVED: _P.IDLE,
+        _S.REFUSED: _P.IDLE,
+        _S.SAVE_FAILED: _P.UNSAVED,
+        _S.CLOSE: _P.CLOSED,
+    },
+    _P.DRAFTING: {_S.DISPATCH: _P.SAVING_DISPATCH, _S.STOP: _P.SETTLING, _S.CLOSE: _P.CLOSED},
+    _P.SAVING_DISPATCH: {
+        _S.SAVED: _P.MODEL,
+        _S.SAVE_FAILED: _P.UNSAVED,
+        _S.CLOSE: _P.CLOSED,
+    },
+    _P.MODEL: {
+        _S.WRITE: _P.SAVING_RESPONSE,
+        _S.READ: _P.TOOLS,
+        _S.STOP: _P.SETTLING,
+        _S.CLOSE: _P.CLOSED,
+    },
+    _P.SAVING_RESPONSE: {_S.SAVED: _P.TOOLS, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
+    _P.TOOLS: {_S.OUTCOMES: _P.SAVING_OUTCOMES, _S.STOP: _P.SETTLING, _S.CLOSE: _P.CLOSED},
+    _P.SAVING_OUTCOMES: {_S.SAVED: _P.MODEL, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
+    _P.SETTLING: {_S.SAVED: _P.IDLE, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
+    _P.UNSAVED: {_S.FLUSHED: _P.IDLE, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
+    _P.SET_ASIDE: {_S.CLOSE: _P.CLOSED},
+    _P.CLOSED: {},
+}
+
+TURN_PHASES: Final = frozenset(
+    {
+        _P.DRAFTING,
+        _P.SAVING_DISPATCH,
+        _P.MODEL,
+        _P.SAVING_RESPONSE,
+        _P.TOOLS,
+        _P.SAVING_OUTCOMES,
+        _P.SETTLING,
+    }
+)
+"""The phases in which a turn runs."""
+
+
+def after(phase: Phase, step: Step) -> Phase:
+    """The phase that ``step`` leads to. Raises :class:`IllegalStep` if the table has none."""
+    try:
+        return TABLE[phase][step]
+    except KeyError:
+        raise IllegalStep(
+            f"A session that is {phase.value} cannot take the step {step.value!r}.",
+            phase=phase.value,
+            step=step.value,
+        ) from None

@@ -1,0 +1,76 @@
+"""What a session answers: where a message stands (receipt), and what became of it (outcome)."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from greenroom.protocol.errors import Rewound
+from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.usage import Usage
+
+ReceiptStatus: TypeAlias = Literal["started", "queued", "steered", "scheduled"]
+When: TypeAlias = Literal["steer", "queue", "interrupt", "reject"]
+End: TypeAlias = Literal[
+    "done",
+    "empty",
+    "failed",
+    "cancelled",
+    "refused",
+    "context_full",
+    "interrupted",
+    "save_failed",
+    "not_sent",
+    "recalled",
+]
+
+
+class Cursor(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A place in the store's order of commits: opaque to callers, resumable within its incarnation."""
+
+    incarnation: str
+    number: int
+    index: int = 0
+    """Events of one commit share its number; this counts within it."""
+
+    def __str__(self) -> str:
+        return f"{self.incarnation}.{self.number}.{self.index}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """Read back what ``str`` wrote. Raises :class:`Rewound` for anything else."""
+        incarnation, _, rest = text.partition(".")
+        number, _, index = rest.partition(".")
+        if not (incarnation and number.isascii() and number.isdigit() and index.isdigit()):
+            raise Rewound(f"{text[:80]!r} is not a cursor.", cursor=text[:80])
+        return cls(incarnation, int(number), int(index))
+
+
+class Receipt(msgspec.Struct, frozen=True, gc=False):
+    """A message is durable, and this is where it stands; what becomes of it is its outcome (R177)."""
+
+    message: MessageId
+    status: ReceiptStatus
+    position: int
+    """How many messages stand before it in the queue; 0 when its turn started."""
+    turn: TurnId | None
+    """The turn that it started or is to steer into."""
+    repeated: bool
+    """The same idempotency key came before: this is the first receipt again."""
+    cursor: Cursor
+    """Follow ``events(after=cursor)`` from here: no gap and no repeat (R221)."""
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What became of a message: the turn that took it and how that turn ended (R213)."""
+
+    turn: TurnId | None
+    """None when no turn took it (recalled, not sent before a turn had a number)."""
+    end: End
+    reason: str
+    text: str
+    """The last answer's words."""
+    messages: int
+    """Conversation messages that the turn added."""
+    usage: Usage
+    absorbed: bool = False
+    """The message steered into a turn that another message began."""

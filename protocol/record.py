@@ -1,0 +1,253 @@
+"""What is stored: one tagged union. Records are appended, never changed.
+
+A commit holds a run of records of one session. Conversation messages stand in them as the bytes
+that were sent (``msgspec.Raw``), so a message is encoded once in its life. Events, transcript,
+turn records and the conversation itself are all read from these; nothing is stored twice.
+
+Times are milliseconds since 1970 (UTC) and order nothing: order is the store's (P042).
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from greenroom.protocol.command import By, Pick
+from greenroom.protocol.identity import CallId, MessageId, TurnId
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.receipt import End, ReceiptStatus
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.turn import CallState, Cause, SkillUse
+from greenroom.protocol.usage import Usage
+
+FORMAT_VERSION = 1
+"""In every envelope; a store with a higher one is refused by name, never as damage (R240)."""
+
+PROJECT_INSTRUCTIONS = "project-instructions"
+
+
+class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="is"):
+    """The base of all records."""
+
+
+class Opened(Record, tag="opened", frozen=True):
+    """The first record of a session: whose it is, and what was read once for it (R68)."""
+
+    at: int
+    agent: str
+    person: str | None
+    preset: str
+    instructions: str = ""
+    """Project instruction files, as they were read when the session was created (R68)."""
+
+
+class Accepted(Record, tag="accepted", frozen=True):
+    """A message became durable: exactly what was typed, with its picks beside it (R22, R177)."""
+
+    at: int
+    message: MessageId
+    body: msgspec.Raw
+    """The user message as encoded JSON; unexpanded, it is sent as it stands here."""
+    status: ReceiptStatus
+    position: int
+    turn: TurnId | None
+    picks: tuple[Pick, ...] = ()
+    by: By = "person"
+    person: str | None = None
+    key: str | None = None
+    waits: bool = False
+    """It is to have a turn of its own (R119)."""
+
+
+class Recalled(Record, tag="recalled", frozen=True):
+    """A queued message was taken back (R127)."""
+
+    at: int
+    message: MessageId
+    by: str | None = None
+
+
+class Dispatched(Record, tag="dispatched", frozen=True):
+    """A turn began: its message got its ordinal, and the first request may be sent (R79, R83)."""
+
+    at: int
+    turn: TurnId
+    message: MessageId
+    ordinal: int
+    attempt: int
+    model: str
+    preset: str
+    composition: str
+    """Digest of the kept composition, a blob of the store."""
+    request: str
+    """Digest of the request that follows this commit (R196)."""
+    snapshot: RuntimeContextSnapshot | None = None
+    checkpoint: SystemPromptCheckpoint | None = None
+    skills: tuple[SkillUse, ...] = ()
+    with_person: bool = False
+    """Whether the person's part of the kept prompt is sent (R57, R137)."""
+
+
+class NotSent(Record, tag="not_sent", frozen=True):
+    """A message's turn ended before dispatch; the submission stays, marked so (R81)."""
+
+    at: int
+    turn: TurnId
+    message: MessageId
+    end: End
+    reason: str
+    code: str
+
+
+class ProviderId(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What the provider called a call of ours (R181)."""
+
+    call: CallId
+    provider: str
+
+
+class Responded(Record, tag="responded", frozen=True):
+    """A model's whole answer, before any tool of it starts (R83, R172)."""
+
+    at: int
+    turn: TurnId
+    round: int
+    block: int
+    """The number under which its text was streamed (R221)."""
+    body: msgspec.Raw
+    """The assistant message as encoded JSON."""
+    usage: Usage = Usage()
+    intents: tuple[CallId, ...] = ()
+    """Calls of tools that write: after a crash these may have happened (R172)."""
+    provider_ids: tuple[ProviderId, ...] = ()
+    mended: bool = False
+    """The text held what cannot be stored, and was made valid (R194)."""
+    cause: Cause = "turn"
+
+
+class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The one result of one call (R175)."""
+
+    call: CallId
+    body: msgspec.Raw
+    """The tool message as encoded JSON: what the model is sent."""
+    state: CallState = "done"
+    object: str | None = None
+    """Digest of the whole result where the model got only its head (R193)."""
+    mended: bool = False
+
+
+class Steer(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A message handed over to a running turn, and the ordinal that it got then (R51, R122)."""
+
+    message: MessageId
+    ordinal: int
+
+
+class Returned(Record, tag="returned", frozen=True):
+    """The outcomes of a round, the steers it took, and the digest of the request that follows."""
+
+    at: int
+    turn: TurnId
+    round: int
+    results: tuple[CallResult, ...]
+    request: str
+    steers: tuple[Steer, ...] = ()
+
+
+class Ended(Record, tag="ended", frozen=True):
+    """How a turn ended, and the results that greenroom wrote for calls without one (R175)."""
+
+    at: int
+    turn: TurnId
+    end: End
+    reason: str = ""
+    code: str = ""
+    results: tuple[CallResult, ...] = ()
+    text: str = ""
+    messages: int = 0
+    usage: Usage = Usage()
+
+
+class PresetChanged(Record, tag="preset", frozen=True):
+    """A permission preset became effective (R8)."""
+
+    at: int
+    preset: str
+    before: str
+    by: str | None = None
+
+
+class ModelChanged(Record, tag="model", frozen=True):
+    """Another model was chosen; the next turn composes for it (R59)."""
+
+    at: int
+    model: str
+    before: str
+    by: str | None = None
+
+
+class Imported(Record, tag="imported", frozen=True):
+    """A message of a history that came from elsewhere: carried as it is (R48)."""
+
+    at: int
+    body: msgspec.Raw
+    ordinal: int | None = None
+
+
+class LegacyContext(Record, tag="legacy_context", frozen=True):
+    """A version-2 snapshot: never rewritten (R44)."""
+
+    snapshot: RuntimeContextSnapshot
+
+
+class Deleted(Record, tag="deleted", frozen=True):
+    """The session is gone; only this stays, so that readers of the feed learn of it (R192)."""
+
+    at: int
+    by: str | None = None
+
+
+AnyRecord: TypeAlias = (
+    Opened
+    | Accepted
+    | Recalled
+    | Dispatched
+    | NotSent
+    | Responded
+    | Returned
+    | Ended
+    | PresetChanged
+    | ModelChanged
+    | Imported
+    | LegacyContext
+    | Deleted
+)
+
+
+class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What is replaced with each commit: all that reading a passive session's state needs (R219).
+
+    Fields are only ever appended, since it is an array on disk.
+    """
+
+    agent: str
+    person: str | None
+    preset: str
+    model: str | None
+    created: int
+    turns: int = 0
+    """Turns begun, refused ones too."""
+    users: int = 0
+    """User messages in the conversation: the next ordinal (R50)."""
+    messages: int = 0
+    """Messages in the conversation (R94)."""
+    open_turn: TurnId | None = None
+    """A turn that was dispatched and has no end yet: interrupted, if nobody runs it."""
+    composition: str | None = None
+    with_person: bool = False
+    labels: dict[str, str] = {}
+    title: str | None = None
+    usage: Usage = Usage()
+
+
+Phase: TypeAlias = Literal["idle", "running", "queued", "interrupted", "unsaved", "set_aside"]

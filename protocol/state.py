@@ -1,0 +1,49 @@
+"""A session as it is shown: to one who opens it, and in a listing."""
+
+import msgspec
+
+from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.message import Message
+from greenroom.protocol.receipt import Cursor
+from greenroom.protocol.usage import Usage
+
+
+class SessionSummary(msgspec.Struct, frozen=True):
+    """One session in a listing: read from its header, nothing is activated (R219)."""
+
+    session: SessionId
+    agent: str
+    person: str | None
+    preset: str
+    model: str | None
+    """The model chosen for it; None: its agent's."""
+    phase: str
+    """A live session's phase; of a passive one ``idle``, ``queued`` or ``interrupted``."""
+    queued: int
+    turns: int
+    messages: int
+    """Conversation messages: originals only (R94)."""
+    created: int
+    """Milliseconds since 1970, UTC."""
+    usage: Usage
+    labels: dict[str, str] = {}
+
+
+class SessionState(msgspec.Struct, frozen=True):
+    """A session's conversation and how it stands, true at ``cursor`` (R221)."""
+
+    session: SessionId
+    agent: str
+    person: str | None
+    preset: str
+    model: str | None
+    phase: str
+    messages: tuple[Message, ...]
+    """Originals only: what was typed and received, in order (R1)."""
+    user_messages: int
+    queued: int
+    running: TurnId | None
+    has_pending_save: bool
+    """Something is not on disk yet; ``flush()`` writes it (R84)."""
+    cursor: Cursor
+    """``events(after=cursor)`` goes on from here without gap or repeat."""

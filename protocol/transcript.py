@@ -1,0 +1,145 @@
+"""Two views of a conversation, read from records: the originals, and everything by origin (C19).
+
+``messages_of`` holds user inputs, assistant outputs and tool results as they were typed or
+received, plus the results that greenroom wrote for calls without one, and nothing else (R1).
+``transcript_of`` also shows what was queued, recalled or not sent, with picks and marks (R98).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from greenroom.protocol.command import By, Pick
+from greenroom.protocol.encoding import decode_message
+from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.message import Message, UserMessage
+from greenroom.protocol.record import (
+    Accepted,
+    AnyRecord,
+    CallResult,
+    Dispatched,
+    Ended,
+    Imported,
+    LegacyContext,
+    NotSent,
+    Recalled,
+    Responded,
+    Returned,
+)
+
+Origin: TypeAlias = Literal["person", "host", "model", "tool", "greenroom", "imported", "legacy"]
+Mark: TypeAlias = Literal["", "queued", "recalled", "not sent", "absorbed"]
+
+WRITTEN_BY_US = frozenset({"not_run", "unknown", "refused", "declined"})
+"""Call states whose result greenroom wrote, not the tool (R90, R173, R175)."""
+
+
+class TranscriptEntry(msgspec.Struct, frozen=True):
+    """One entry of a transcript, marked by where it came from."""
+
+    origin: Origin
+    message: Message
+    turn: TurnId | None = None
+    id: MessageId | None = None
+    ordinal: int | None = None
+    picks: tuple[Pick, ...] = ()
+    mark: Mark = ""
+    by: By = "person"
+    at: int = 0
+
+
+class _Reader:
+    """Walks records once, in order; a user message enters at its dispatch or hand-over (R51)."""
+
+    def __init__(self) -> None:
+        self.entries: list[TranscriptEntry] = []
+        self.accepted: dict[MessageId, Accepted] = {}
+
+    def take(self, record: AnyRecord) -> None:
+        match record:
+            case Accepted():
+                self.accepted[record.message] = record
+            case Dispatched(turn=turn, message=message, ordinal=ordinal):
+                self._user(message, turn, ordinal, "")
+            case Responded(turn=turn, body=body, at=at):
+                self.entries.append(
+                    TranscriptEntry("model", decode_message(body), turn=turn, at=at)
+                )
+            case Returned(turn=turn, results=results, steers=steers, at=at):
+                self._results(results, turn, at)
+                for steer in steers:
+                    self._user(steer.message, turn, steer.ordinal, "absorbed")
+            case Ended(turn=turn, results=results, at=at):
+                self._results(results, turn, at)
+            case NotSent(turn=turn, message=message):
+                self._user(message, turn, None, "not sent")
+            case Recalled(message=message):
+                self._user(message, None, None, "recalled")
+            case Imported(body=body, ordinal=ordinal, at=at):
+                entry = TranscriptEntry("imported", decode_message(body), ordinal=ordinal, at=at)
+                self.entries.append(entry)
+            case LegacyContext(snapshot=snapshot):
+                shown = UserMessage(snapshot.content)
+                self.entries.append(TranscriptEntry("legacy", shown, at=snapshot.timestamp))
+            case _:
+                pass
+
+    def _user(
+        self, message: MessageId, turn: TurnId | None, ordinal: int | None, mark: Mark
+    ) -> None:
+        accepted = self.accepted.get(message)
+        if accepted is None:
+            return
+        if ordinal is not None or mark == "recalled":
+            del self.accepted[message]
+        self.entries.append(_entry_of(accepted, turn, ordinal, mark))
+
+    def _results(self, results: Sequence[CallResult], turn: TurnId, at: int) -> None:
+        for result in results:
+            origin: Origin = "greenroom" if result.state in WRITTEN_BY_US else "tool"
+            self.entries.append(
+                TranscriptEntry(origin, decode_message(result.body), turn=turn, at=at)
+            )
+
+    def waiting(self) -> Iterable[TranscriptEntry]:
+        not_sent = {entry.id for entry in self.entries if entry.mark == "not sent"}
+        for accepted in self.accepted.values():
+            if accepted.message not in not_sent:
+                yield _entry_of(accepted, None, None, "queued")
+
+
+def _entry_of(
+    accepted: Accepted, turn: TurnId | None, ordinal: int | None, mark: Mark
+) -> TranscriptEntry:
+    return TranscriptEntry(
+        "host" if accepted.by == "host" else "person",
+        decode_message(accepted.body),
+        turn=turn,
+        id=accepted.message,
+        ordinal=ordinal,
+        picks=accepted.picks,
+        mark=mark,
+        by=accepted.by,
+        at=accepted.at,
+    )
+
+
+def transcript_of(records: Iterable[AnyRecord]) -> list[TranscriptEntry]:
+    """Everything a session was told and said, by origin; what still waits comes last (R98)."""
+    reader = _Reader()
+    for record in records:
+        reader.take(record)
+    return [*reader.entries, *reader.waiting()]
+
+
+def messages_of(records: Iterable[AnyRecord]) -> tuple[Message, ...]:
+    """The conversation: originals only, in order (R1, R94)."""
+    reader = _Reader()
+    for record in records:
+        reader.take(record)
+    return tuple(
+        entry.message
+        for entry in reader.entries
+        if entry.origin != "legacy" and entry.mark not in ("not sent", "recalled")
+    )

@@ -1,0 +1,369 @@
+"""The contract that every store has: operations offered, verdicts delivered, reads that are short.
+
+A write is *offered*: ``store.offer(operation, then)`` returns at once, and ``then(verdict)`` is
+called exactly once, in the event loop, in the order in which the store applied the operations,
+before any task that waits for it wakes, and also when the caller has left. Many offers share one
+transaction and each fails alone. A ``Committed``, ``Queued``, ``Created`` or ``Claimed`` verdict
+means durable. ``then`` is never called inside ``offer``.
+
+Reads are synchronous and short: they copy their bytes and hold nothing open afterwards.
+
+Order is the store's: ``number`` counts commits over the whole store, ``head`` counts the commits of
+one session by its claims. The *epoch* of a session rises with each claim, so whatever a former
+holder still offers is fenced. An enqueue needs no epoch.
+
+Tenant and key of a session are any text; a store never lets one session's key reach another's
+range. Another tenant's session answers exactly as one that does not exist (R218).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol, TypeAlias, overload
+
+import attrs
+
+from greenroom.protocol.errors import StoreFailed
+from greenroom.protocol.identity import SessionId
+
+# --- operations: what may be offered -----------------------------------------------------------
+
+
+@attrs.frozen(slots=True)
+class Create:
+    """Make a session, once, however many ask."""
+
+    session: SessionId
+    header: bytes
+    records: bytes
+    """Its first records, encoded."""
+    terms: frozenset[tuple[str, str]] = frozenset()
+    """(kind, value) pairs under which ``find`` answers it."""
+
+
+@attrs.frozen(slots=True)
+class Claim:
+    """Take a session for the life of an actor: its epoch rises in the transaction that reads it."""
+
+    session: SessionId
+
+
+@attrs.frozen(slots=True)
+class KeyEntry:
+    """An idempotency key that a commit or an enqueue registers."""
+
+    key: str
+    digest: bytes
+    """Of the content, so that the same key with other content is told apart (R177)."""
+
+
+@attrs.frozen(slots=True)
+class Enqueue:
+    """Make a message durable behind the session's queue (``front``: before it). No epoch needed."""
+
+    session: SessionId
+    records: bytes
+    """One ``Accepted`` record, encoded in a list."""
+    key: KeyEntry | None = None
+    front: bool = False
+    queue_max: int = 1_000
+
+
+@attrs.frozen(slots=True)
+class Commit:
+    """One atomic step of a session: all of it or nothing."""
+
+    session: SessionId
+    epoch: int
+    expect_head: int
+    """The head before it; the commit makes it one more."""
+    records: bytes
+    header: bytes | None = None
+    """None leaves the header as it stands."""
+    consumed: tuple[int, ...] = ()
+    """Queue entries (their ``seq``) that leave the queue with it."""
+    keys: tuple[KeyEntry, ...] = ()
+    """Keys of messages that it accepts itself (an idle session: accepted and dispatched in one)."""
+    blobs: Mapping[str, bytes] = attrs.field(factory=dict)
+    """Content by SHA-256 (hexadecimal): stored once, held by the sessions that named it."""
+    holds: frozenset[str] = frozenset()
+    """Digests that this session holds from here on besides those in ``blobs``."""
+    terms: frozenset[tuple[str, str]] | None = None
+    """Replaces the session's ``find`` terms; None leaves them."""
+
+
+@attrs.frozen(slots=True)
+class Release:
+    """Give a claim back. Nothing depends on it: the next claim fences the former holder anyway."""
+
+    session: SessionId
+    epoch: int
+
+
+@attrs.frozen(slots=True)
+class Delete:
+    """Remove a session and all that only it holds; a tombstone refuses late writes (R192)."""
+
+    session: SessionId
+    records: bytes
+    """One ``Deleted`` record: what the feed keeps of it."""
+
+
+@attrs.frozen(slots=True)
+class ForkFrom:
+    """Make ``session`` from the records of ``parent`` up to commit ``number``, inclusive (R191)."""
+
+    session: SessionId
+    parent: SessionId
+    number: int
+    header: bytes
+    records: bytes
+    terms: frozenset[tuple[str, str]] = frozenset()
+
+
+Operation: TypeAlias = Create | Claim | Enqueue | Commit | Release | Delete | ForkFrom
+
+# --- verdicts: what became of them --------------------------------------------------------------
+
+
+@attrs.frozen(slots=True)
+class Created:
+    """The session is new and durable."""
+
+    number: int
+
+
+@attrs.frozen(slots=True)
+class Exists:
+    """It was there already; ``header`` as it stands."""
+
+    header: bytes
+
+
+@attrs.frozen(slots=True)
+class Claimed:
+    """The session is held under ``epoch``."""
+
+    epoch: int
+    head: int
+    header: bytes
+    number: int
+    """The session's last commit."""
+    stalled: int
+    """Claims since its last commit, this one left out: attempts counted at no cost."""
+
+
+@attrs.frozen(slots=True)
+class Committed:
+    """All of it is durable."""
+
+    head: int
+    number: int
+    """Its place in the store's order; the cursor of its events."""
+
+
+@attrs.frozen(slots=True)
+class Queued:
+    """The message is durable, as entry ``seq`` of the session's queue."""
+
+    seq: int
+    number: int
+
+
+@attrs.frozen(slots=True)
+class Known:
+    """The key was used before, by the message accepted in commit ``number``."""
+
+    number: int
+    digest: bytes
+
+
+@attrs.frozen(slots=True)
+class Done:
+    """A release, delete or fork was done; ``number`` is its place in the order (0: none)."""
+
+    number: int = 0
+
+
+@attrs.frozen(slots=True)
+class Fenced:
+    """Somebody else claimed the session since: nothing was written."""
+
+    epoch: int
+
+
+@attrs.frozen(slots=True)
+class HeadMismatch:
+    """The session stands at another head: nothing was written."""
+
+    head: int
+
+
+@attrs.frozen(slots=True)
+class QueueIsFull:
+    """The session's queue holds as many as its bound allows: nothing was written."""
+
+    length: int
+
+
+@attrs.frozen(slots=True)
+class Gone:
+    """The session was deleted: nothing was written."""
+
+
+@attrs.frozen(slots=True)
+class Absent:
+    """There is no such session: nothing was written."""
+
+
+@attrs.frozen(slots=True)
+class Failed:
+    """The machine failed. ``unknown``: it may be written all the same, so read before repeating."""
+
+    error: StoreFailed
+    unknown: bool = False
+
+
+CreateVerdict: TypeAlias = Created | Exists | Gone | Failed
+ClaimVerdict: TypeAlias = Claimed | Gone | Absent | Failed
+EnqueueVerdict: TypeAlias = Queued | Known | QueueIsFull | Gone | Absent | Failed
+CommitVerdict: TypeAlias = Committed | Fenced | HeadMismatch | Known | Gone | Absent | Failed
+OtherVerdict: TypeAlias = Done | Fenced | Exists | Gone | Absent | Failed
+Verdict: TypeAlias = CreateVerdict | ClaimVerdict | EnqueueVerdict | CommitVerdict | OtherVerdict
+
+# --- what reads answer ---------------------------------------------------------------------------
+
+
+@attrs.frozen(slots=True)
+class Stored:
+    """A session as it stands in the store."""
+
+    session: SessionId
+    epoch: int
+    head: int
+    number: int
+    """Its last commit."""
+    header: bytes
+    queued: int
+    """Messages waiting in its queue."""
+
+
+@attrs.frozen(slots=True)
+class Entry:
+    """One commit of one session: its records, encoded."""
+
+    number: int
+    session: SessionId
+    records: bytes
+
+
+@attrs.frozen(slots=True)
+class QueueEntry:
+    """One waiting message: where in the queue, and the commit that made it durable."""
+
+    seq: int
+    number: int
+    records: bytes
+
+
+@attrs.frozen(slots=True)
+class Space:
+    """What the store takes on disk, in bytes."""
+
+    used: int
+    live: int
+    reclaimable: int
+    map_size: int
+    disk_free: int
+
+
+@attrs.frozen(slots=True)
+class StoreStatistics:
+    """What the store did since it was opened."""
+
+    operations: int
+    commits: int
+    transactions: int
+    """Each is one durable flush; operations / transactions is the size of a group."""
+    failed: int
+    largest_group: int
+    waiting: int
+    records_bytes: int
+    """Bytes of records written by commits and enqueues."""
+
+
+class Store(Protocol):
+    """A place where sessions are kept. Every store passes one conformance suite."""
+
+    @property
+    def incarnation(self) -> str:
+        """Changes when the store is restored from a backup; part of every cursor (R237)."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are refused."""
+        ...
+
+    @overload
+    def offer(self, operation: Create, then: Callable[[CreateVerdict], object], /) -> None: ...
+    @overload
+    def offer(self, operation: Claim, then: Callable[[ClaimVerdict], object], /) -> None: ...
+    @overload
+    def offer(self, operation: Enqueue, then: Callable[[EnqueueVerdict], object], /) -> None: ...
+    @overload
+    def offer(self, operation: Commit, then: Callable[[CommitVerdict], object], /) -> None: ...
+    @overload
+    def offer(
+        self, operation: Release | Delete | ForkFrom, then: Callable[[OtherVerdict], object], /
+    ) -> None: ...
+
+    def look(self, session: SessionId, /) -> Stored | Gone | Absent:
+        """The session as it stands; takes no claim and wakes nothing."""
+        ...
+
+    def read(self, session: SessionId, /, *, after: int = 0) -> list[Entry]:
+        """The session's commits with a number above ``after``, oldest first."""
+        ...
+
+    def entry(self, number: int, /) -> Entry | None:
+        """The commit of that number."""
+        ...
+
+    def queued(self, session: SessionId, /) -> list[QueueEntry]:
+        """The session's queue, in the order in which it is served."""
+        ...
+
+    def known(self, session: SessionId, key: str, /) -> Known | None:
+        """Whether an idempotency key was used, and by which commit."""
+        ...
+
+    def sessions(self, tenant: str | None = None, /) -> Iterator[Stored]:
+        """Every session (of one tenant), in a stable order; each step is a read of its own."""
+        ...
+
+    def find(self, kind: str, value: str, /, *, tenant: str | None = None) -> Iterator[SessionId]:
+        """The sessions whose terms hold (kind, value), from an index."""
+        ...
+
+    def feed(self, after: int = 0, /, *, limit: int = 1_000) -> list[Entry]:
+        """The next commits of all sessions with a number above ``after``, in store order."""
+        ...
+
+    def last_number(self) -> int:
+        """The number of the newest durable commit."""
+        ...
+
+    def blob(self, digest: str, /) -> bytes | None:
+        """Content by its hash."""
+        ...
+
+    def space(self) -> Space:
+        """What it takes on disk."""
+        ...
+
+    def statistics(self) -> StoreStatistics:
+        """What it did since it was opened."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what was offered, then close. Later offers answer ``Failed(StoreClosed)``."""
+        ...

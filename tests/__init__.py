@@ -1,0 +1,1 @@
+"""The laws of greenroom, each proved by a test that names it."""

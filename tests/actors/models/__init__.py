@@ -1,0 +1,1 @@
+"""Laws of the model port's providers."""

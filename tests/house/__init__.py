@@ -1,0 +1,1 @@
+"""Tests of the house itself: its directions, proportions, words and wheel."""

@@ -1,0 +1,56 @@
+"""What the repository's files may not say: where they were made, or where packages come from."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import PACKAGES, ROOT
+
+FORBIDDEN = {
+    "a path of one machine": r"(?<![\w.])/(?:work|tmp|root|home/\w+)/",
+    "a host of a package registry": r"\b(?:pypi|pythonhosted|npmjs)\.(?:org|com|io)\b",
+    "an index of packages": r"--(?:extra-)?index-\burl\b",
+}
+LEFT_BEHIND = {".git", ".venv", "__pycache__", "build", "dist"}
+
+
+def test_the_top_level_is_the_agreed_one() -> None:
+    shown = {path.parts[0] for path in files() if not path.parts[0].startswith(".")}
+    agreed = {*PACKAGES, "tests", "benchmarks", "pyproject.toml", "README.md", "LICENSE"}
+    assert shown - agreed == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_link_stands_for_each_package(package: str) -> None:
+    link = ROOT / ".import" / "greenroom" / package
+    assert link.readlink() == Path("..", "..", package)
+    assert (ROOT / package / "py.typed").is_file()
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    against = [
+        f"{path}: {what}"
+        for path in files()
+        for what, pattern in FORBIDDEN.items()
+        if re.search(pattern, (ROOT / path).read_text("utf-8", errors="replace"))
+    ]
+    assert against == []
+
+
+def files() -> Iterator[Path]:
+    """The files that are or would be committed; in an unpacked archive all that are there."""
+    if not (ROOT / ".git").exists():
+        found = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
+        listed = [path for path in found if not _is_left_behind(path)]
+    else:
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        output = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+        listed = [Path(name) for name in output.decode().split("\0") if name]
+    return (path for path in listed if (ROOT / path).is_file())
+
+
+def _is_left_behind(path: Path) -> bool:
+    return any(part in LEFT_BEHIND or part.endswith("_cache") for part in path.parts)

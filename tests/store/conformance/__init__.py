@@ -1,0 +1,1 @@
+"""What every store must do, asked of each of them."""
