@@ -1,3 +1,58 @@
-"""Who acts: the host, its sessions and what serves them."""
+"""Who acts: the host of many sessions, and what an embedder needs to hold one.
 
-__all__: list[str] = []
+Guarantees, in short:
+
+* One turn of a session runs at a time; messages are served in the order in which they became
+  durable (R115). Plain words in mid-turn steer; a picked skill waits for a turn of its own (R117).
+* Commit, then effect: no model call and no tool starts before the commit it follows is on disk
+  (R83). Anything that was acknowledged is durable.
+* What a model is sent only grows at its end, byte for byte, until the kept prompt is composed
+  again (R57); any request that was sent can be rebuilt from the store to the byte (R196).
+* One session's failure is that session's: its waiters are told, the others run on (R168).
+* A failed save loses nothing: it is kept, and ``flush()`` writes it without repeating a tool or a
+  model call (R85).
+
+``open_host`` is where to begin; models are in :mod:`greenroom.actors.models`.
+"""
+
+from greenroom.actors.handle import Session
+from greenroom.actors.host import Host, open_host
+from greenroom.actors.listing import Listing
+from greenroom.actors.models.port import (
+    Capabilities,
+    Model,
+    ModelResponse,
+    RequestedCall,
+    SessionInfo,
+    Sink,
+)
+from greenroom.actors.scope import Scope
+from greenroom.actors.services import Policy
+from greenroom.actors.subscribers import Events, Feed
+from greenroom.actors.tool import Later, Tool, ToolContext, tool
+from greenroom.actors.workspace import SAMPLE, Workspace
+from greenroom.actors.world import World
+
+__all__ = [
+    "SAMPLE",
+    "Capabilities",
+    "Events",
+    "Feed",
+    "Host",
+    "Later",
+    "Listing",
+    "Model",
+    "ModelResponse",
+    "Policy",
+    "RequestedCall",
+    "Scope",
+    "Session",
+    "SessionInfo",
+    "Sink",
+    "Tool",
+    "ToolContext",
+    "Workspace",
+    "World",
+    "open_host",
+    "tool",
+]

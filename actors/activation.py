@@ -238,7 +238,7 @@ async def _settle_interrupted(actor: SessionActor) -> None:
         messages=actor.header.messages + len(results),
         usage=actor.header.usage + usage,
     )
-    error = await actor.save(actor.seal([ended], header))
+    error = await actor.commit([ended], header).get_shielded()
     if isinstance(error, SessionLost):
         raise error
     if error is not None:

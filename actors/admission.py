@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-import attrs
 import msgspec
 
 from greenroom.actors.gateway import Waiting
@@ -50,8 +49,7 @@ from greenroom.store.contract import (
 _WHEN: Final = ("steer", "queue", "interrupt", "reject")
 
 
-@attrs.frozen(slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True, gc=False):
     """A message that was found valid; nothing is stored yet."""
 
     submission: Submission
@@ -152,13 +150,13 @@ async def accept_and_wait(actor: SessionActor, message: Admitted) -> Outcome | R
     """Accept a message; on an idle session its outcome is waited for at once, with one wake."""
     if _known(actor, message) is None and _starts_now(actor, message.submission):
         submission = message.submission
-        slot = actor.wait_for(submission.message)
+        slot = actor.outcomes.wait_for(submission.message)
         actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
         try:
             return await slot.get()
         finally:
             if not slot.filled:
-                actor.unwait(submission.message, slot)
+                actor.outcomes.forget(submission.message, slot)
     return await accept(actor, message)
 
 
@@ -195,8 +193,7 @@ def _starts_now(actor: SessionActor, submission: Submission) -> bool:
 # --- queueing -------------------------------------------------------------------------------------
 
 
-@attrs.frozen(slots=True)
-class _Arrival:
+class _Arrival(msgspec.Struct, frozen=True):
     """A message on its way into the queue, and who waits for its receipt."""
 
     actor: SessionActor

@@ -8,14 +8,14 @@ wants to add is an ``Addition`` until its commit is durable: nothing unstored is
 from collections.abc import Iterable, Sequence
 
 import attrs
+import msgspec
 
 from greenroom.protocol.budget import images_in
 from greenroom.protocol.projection import Source
 from greenroom.protocol.request import Messages, RequestDigest
 
 
-@attrs.frozen(slots=True)
-class Addition:
+class Addition(msgspec.Struct, frozen=True):
     """Messages that are to follow, and the digest as it is with them."""
 
     chunks: tuple[bytes, ...]

@@ -6,7 +6,7 @@ message of a conversation that was composed already nothing is awaited and nothi
 
 from typing import TYPE_CHECKING, TypeAlias
 
-import attrs
+import msgspec
 
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
 from greenroom.actors.gateway import Waiting
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 
-@attrs.frozen(slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """A turn that may be dispatched: what it committed to, and its first request."""
 
     record: Dispatched
@@ -68,8 +67,7 @@ class Draft:
         return f"The request does not fit the model's window.\n{table}"
 
 
-@attrs.frozen(slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, gc=False):
     """Why a turn ends before its dispatch."""
 
     end: End

@@ -8,17 +8,19 @@ after it waits behind it, plain words too, until that turn has begun (R115 to R1
 from typing import Literal, TypeAlias
 
 import attrs
+import msgspec
 
 from greenroom.protocol.command import Submission
-from greenroom.protocol.identity import MessageId
+from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.receipt import ReceiptStatus
+from greenroom.protocol.record import Accepted
 from greenroom.store.contract import KeyEntry
 
 Behind: TypeAlias = Literal["steer", "own_turn"]
 """What becomes of plain words behind a waiting message: they steer into its turn, or each waits."""
 
 
-@attrs.frozen(slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True, gc=False):
     """A message on its way to a turn."""
 
     submission: Submission
@@ -30,6 +32,23 @@ class Waiting:
     """It gets a turn of its own (R119)."""
     keys: tuple[KeyEntry, ...] = ()
     """The idempotency key that its own acceptance registers."""
+
+    def acceptance(self, status: ReceiptStatus, turn: TurnId, at: int) -> Accepted:
+        """The record with which it becomes durable together with the turn that takes it."""
+        submission = self.submission
+        return Accepted(
+            at,
+            submission.message,
+            msgspec.Raw(submission.body),
+            status,
+            0,
+            turn,
+            submission.picks,
+            submission.by,
+            submission.person,
+            submission.key,
+            submission.waits,
+        )
 
 
 @attrs.define(eq=False, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from greenroom.actors.admission import accept, accept_and_wait, admitted
+from greenroom.actors.admission import Admitted, accept, accept_and_wait, admitted
 from greenroom.actors.listing import Listing
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.session import RUNNING, SessionActor
@@ -25,7 +25,7 @@ from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.rebuild import SentRequest, submission_of
 from greenroom.protocol.receipt import Cursor, Outcome, Receipt, When
-from greenroom.protocol.record import Accepted, ModelChanged, NotSent, PresetChanged, Recalled
+from greenroom.protocol.record import Accepted, ModelChanged, NotSent, PresetChanged
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.selection import resolve_picks
 from greenroom.protocol.state import SessionState
@@ -111,12 +111,12 @@ class Session:
             actor = await self._actor()
         if not actor.expects(message):
             return self._told_now(actor, message)
-        slot = actor.wait_for(message)
+        slot = actor.outcomes.wait_for(message)
         try:
             return await slot.get()
         finally:
             if not slot.filled:
-                actor.unwait(message, slot)
+                actor.outcomes.forget(message, slot)
 
     def _told_now(self, actor: SessionActor, message: MessageId) -> Outcome:
         """The outcome of a message that no turn has and no queue holds."""
@@ -157,8 +157,6 @@ class Session:
         if accepted is None or not refused:
             raise Missing(f"The session {self.id} has no message {name!r} that was not sent.")
         actor = await self._actor()
-        from greenroom.actors.admission import Admitted  # noqa: PLC0415
-
         submission = structs.replace(submission_of(accepted), key=None)
         return await accept(actor, Admitted(submission, ()))
 

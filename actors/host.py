@@ -9,7 +9,6 @@ from weakref import WeakValueDictionary
 import trio
 
 from greenroom.actors.activation import activated
-from greenroom.actors.handle import Session
 from greenroom.actors.kept_prompt import KeptPrompts
 from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Capabilities, Model
@@ -20,7 +19,7 @@ from greenroom.actors.session import SessionActor
 from greenroom.actors.subscribers import Events, Subscribers
 from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Door
-from greenroom.actors.waiting import Bell, Turnstile
+from greenroom.actors.waiting import Bell, Slot, Turnstile
 from greenroom.actors.watch import watch
 from greenroom.actors.workspace import Workspace
 from greenroom.actors.world import World
@@ -36,7 +35,6 @@ from greenroom.protocol.record import Deleted
 from greenroom.protocol.state import SessionSummary
 from greenroom.store.contract import Delete, Done, Failed, OtherVerdict, Release, Store, Stored
 from greenroom.store.embedded import open_lmdb
-from greenroom.actors.waiting import Slot
 
 READING_THREADS: Final = 8
 """Threads that read skills and instructions; those of the tools are others (P162)."""
@@ -207,7 +205,8 @@ class Host(Scope):
             number = actor.number if actor is not None else stored.number
             shared = Subscribers(session, services.store, number)
             services.subscribers[session] = shared
-        live = actor.turn.live if actor is not None and actor.turn is not None else None
+        stream = actor.turn.stream if actor is not None and actor.turn is not None else None
+        live = stream.live if stream is not None else None
         if live is not None:
             live.read_by(shared.bell)
             shared.live = live

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 import attrs
+import msgspec
 
 from greenroom.protocol.budget import Budget
 from greenroom.protocol.composition import Composition, SystemString, render
@@ -22,8 +23,7 @@ COMPOSITIONS_MAX: Final = 4_096
 """Compositions kept in memory for sharing; a session's own stays as long as it does."""
 
 
-@attrs.frozen(slots=True)
-class Variant:
+class Variant(msgspec.Struct, frozen=True, gc=False):
     """The system string under one preset, with or without the person's part."""
 
     system: SystemString

@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Iterable
 
 import attrs
+import msgspec
 
 from greenroom.protocol.record import AnyRecord, Header
 from greenroom.store.contract import Commit
 
 
-@attrs.frozen(slots=True)
-class Sealed:
+class Sealed(msgspec.Struct, frozen=True, gc=False):
     """One boundary: the commit as it is offered, and what it means once it is written."""
 
     commit: Commit

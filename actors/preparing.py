@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 
-import attrs
+import msgspec
 import trio
 
 from greenroom.actors.kept_prompt import Kept
@@ -20,16 +20,14 @@ from greenroom.protocol.record import Header
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, package_manifest, pin
 
 
-@attrs.frozen(slots=True)
-class Composed:
+class Composed(msgspec.Struct, frozen=True, gc=False):
     """A kept prompt that was made, and the content that has to be stored with it."""
 
     kept: Kept
     blobs: dict[str, bytes]
 
 
-@attrs.frozen(slots=True)
-class Pinned:
+class Pinned(msgspec.Struct, frozen=True, gc=False):
     """The skills of one message, and the content that has to be stored with them."""
 
     skills: tuple[PinnedSkill, ...]

@@ -16,7 +16,7 @@ from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import Missing
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.phase import TURN_PHASES, Phase
-from greenroom.protocol.projection import ProjectionMap, skills_used
+from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.rebuild import (
     Projector,
@@ -107,9 +107,9 @@ class SessionReader:
         """The runtime context snapshots, version-2 ones among them."""
         found = []
         for record in self.records():
-            if isinstance(record, Dispatched) and record.snapshot is not None:
-                found.append(record.snapshot)
-            elif isinstance(record, LegacyContext):
+            if (isinstance(record, Dispatched) and record.snapshot is not None) or isinstance(
+                record, LegacyContext
+            ):
                 found.append(record.snapshot)
         return tuple(found)
 

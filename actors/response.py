@@ -1,8 +1,5 @@
 """From what a model answered to what is stored of it: ids of ours, valid text, bounds."""
 
-from typing import TYPE_CHECKING
-
-import attrs
 import msgspec
 
 from greenroom.actors.models.port import ModelResponse, RequestedCall
@@ -19,12 +16,8 @@ from greenroom.protocol.message import (
 )
 from greenroom.protocol.record import ProviderId, Responded
 
-if TYPE_CHECKING:
-    from greenroom.actors.models.port import Model
 
-
-@attrs.frozen(slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """A model's whole answer, encoded once: its record, and the calls that it asks for."""
 
     record: Responded

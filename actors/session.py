@@ -5,7 +5,7 @@ Other tasks reach it only through its methods, and none of those awaits between 
 is applied in the store's own callback, before anybody who waits for it wakes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Final
@@ -16,14 +16,15 @@ import trio
 from greenroom.actors.conversation import Conversation
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.outcomes import Outcomes
 from greenroom.actors.pending import Pending, Sealed
 from greenroom.actors.services import Services
 from greenroom.actors.turn import Turn
 from greenroom.actors.waiting import Slot
+from greenroom.protocol.account import RECALLED
 from greenroom.protocol.encoding import encode_header, encode_records
 from greenroom.protocol.errors import (
     Busy,
-    GreenroomError,
     PendingSave,
     SaveFailed,
     SessionFailed,
@@ -35,10 +36,9 @@ from greenroom.protocol.permission import Preset
 from greenroom.protocol.phase import TABLE, TURN_PHASES, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.receipt import Outcome
-from greenroom.protocol.account import RECALLED
 from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
-from greenroom.protocol.usage import Usage
 from greenroom.protocol.skill import SkillSummary
+from greenroom.protocol.usage import Usage
 from greenroom.store.contract import (
     Commit,
     Committed,
@@ -50,6 +50,13 @@ from greenroom.store.contract import (
 
 RUNNING: Final[ContextVar[SessionId | None]] = ContextVar("greenroom_running", default=None)
 """The session whose turn this task runs in: a tool that waits for it would wait for itself."""
+
+
+class Saving(Slot[StoreFailed | SessionLost | None]):
+    """A boundary on its way to disk; filled with what kept it from getting there, or None."""
+
+    __slots__ = ("sealed",)
+    sealed: Sealed
 
 
 @attrs.define(eq=False, slots=True)
@@ -73,13 +80,13 @@ class SessionActor:
     pending: Pending = attrs.field(factory=Pending)
     phase: Phase = Phase.IDLE
     turn: Turn | None = None
+    outcomes: Outcomes = attrs.field(factory=Outcomes)
     mapped: int | None = None
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
     last_active: float = attrs.field(factory=trio.current_time)
     _saving: bool = False
     """A commit is on its way: at most one of a session is."""
-    _behind: list[Slot[None]] = attrs.field(factory=list)
-    _waiters: dict[MessageId, list[Slot[Outcome]]] | None = None
+    _behind: list[tuple[Saving, Callable[[], Sealed]]] = attrs.field(factory=list)
     _ended: trio.Event | None = None
 
     # --- phase -------------------------------------------------------------------------------
@@ -133,7 +140,7 @@ class SessionActor:
         )
         return Sealed(commit, tuple(records), header or self.header)
 
-    async def commit(
+    def commit(
         self,
         records: Sequence[AnyRecord],
         header: Header | None = None,
@@ -141,60 +148,52 @@ class SessionActor:
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
         blobs: Mapping[str, bytes] | None = None,
-    ) -> tuple[Sealed, StoreFailed | SessionLost | None]:
-        """Seal and save one boundary, after whatever of this session is on its way (R91)."""
-        while self._saving:
-            await self._until_saved()
-        sealed = self.seal(records, header, consumed=consumed, keys=keys, blobs=blobs)
-        error = await self.save(sealed)
-        return sealed, error
+    ) -> Saving:
+        """Seal one boundary and offer it, behind whatever of this session is on its way (R91).
 
-    async def _until_saved(self) -> None:
-        slot: Slot[None] = Slot()
-        self._behind.append(slot)
-        await slot.get_shielded()
-
-    async def save(self, sealed: Sealed) -> StoreFailed | SessionLost | None:
-        """Offer a commit and wait for its verdict; None when it is durable.
-
-        Not cancellable once offered: the verdict decides what is true.
+        Wait for it with ``get_shielded``: once offered, the verdict decides what is true.
         """
-        slot: Slot[StoreFailed | SessionLost | None] = Slot()
-        self._saving = True
-        self.services.store.offer(sealed.commit, partial(self._judged, sealed, slot))
-        return await slot.get_shielded()
+        saving = Saving()
+        seal = partial(self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs)
+        if self._saving:
+            self._behind.append((saving, seal))
+        else:
+            self._offer(saving, seal())
+        return saving
 
-    def _judged(
-        self,
-        sealed: Sealed,
-        slot: Slot[StoreFailed | SessionLost | None],
-        verdict: CommitVerdict,
-    ) -> None:
+    def save(self, sealed: Sealed) -> Saving:
+        """Offer a commit that was sealed before: again, and unchanged."""
+        saving = Saving()
+        self._offer(saving, sealed)
+        return saving
+
+    def _offer(self, saving: Saving, sealed: Sealed) -> None:
+        saving.sealed = sealed
+        self._saving = True
+        self.services.store.offer(sealed.commit, partial(self._judged, saving))
+
+    def _judged(self, saving: Saving, verdict: CommitVerdict) -> None:
         """The store's callback: what the verdict means is true before anybody wakes."""
         self._saving = False
         if type(verdict) is Committed:
-            self._written(sealed, verdict)
-            slot.put(None)
+            self._written(saving.sealed, verdict)
+            saving.put(None)
         else:
-            self._not_written(sealed, slot, verdict)
+            self._not_written(saving, verdict)
         if self._behind:
-            self._behind.pop(0).put(None)
+            behind, seal = self._behind.pop(0)
+            self._offer(behind, seal())
 
-    def _not_written(
-        self,
-        sealed: Sealed,
-        slot: Slot[StoreFailed | SessionLost | None],
-        verdict: CommitVerdict,
-    ) -> None:
+    def _not_written(self, saving: Saving, verdict: CommitVerdict) -> None:
         if isinstance(verdict, Failed):
-            verdict = self._read_back(sealed, verdict)
+            verdict = self._read_back(saving.sealed, verdict)
         if isinstance(verdict, Committed):
-            self._written(sealed, verdict)
-            slot.put(None)
+            self._written(saving.sealed, verdict)
+            saving.put(None)
         elif isinstance(verdict, Failed):
-            slot.put(verdict.error)
+            saving.put(verdict.error)
         else:
-            slot.put(SessionLost(f"The session {self.id} was taken over: {verdict}."))
+            saving.put(SessionLost(f"The session {self.id} was taken over: {verdict}."))
 
     def _read_back(self, sealed: Sealed, verdict: Failed) -> Failed | Committed:
         """Where the outcome of a commit is not known, what is stored decides (R85)."""
@@ -225,7 +224,7 @@ class SessionActor:
         if lost:
             error.facts["lost"] = [type(r).__name__ for sealed in lost for r in sealed.records]
         self.step(Step.CLOSE)
-        self.wake_all(error)
+        self.outcomes.reject_all(error)
 
     def keep_unsaved(self, *sealed: Sealed) -> None:
         """Commits that could not be written are kept, in order, and only flush leads on (R84)."""
@@ -241,7 +240,7 @@ class SessionActor:
             SessionLost: somebody else holds the session now; what was kept is given up.
         """
         if self.phase is not Phase.UNSAVED:
-            return
+            return None
         if self._ended is not None:
             await self._ended.wait()
             return await self.flush()
@@ -259,7 +258,7 @@ class SessionActor:
             # takes writes again before the queue goes on (R85, R205).
             self.pending.keep(self.seal([]))
         while self.pending:
-            error = await self.save(self.pending.first)
+            error = await self.save(self.pending.first).get_shielded()
             if isinstance(error, SessionLost):
                 self.lose(error)
                 raise error
@@ -320,7 +319,7 @@ class SessionActor:
         failure.__cause__ = error
         if self.turn is not None:
             self.turn.failed(failure)
-        self.wake_all(failure)
+        self.outcomes.reject_all(failure)
 
     # --- settings ----------------------------------------------------------------------------
 
@@ -333,7 +332,7 @@ class SessionActor:
         """
         self.check_quiet()
         self.step(Step.CONFIGURE)
-        _, error = await self.commit([record], header)
+        error = await self.commit([record], header).get_shielded()
         if isinstance(error, SessionLost):
             self.lose(error)
             raise error
@@ -367,53 +366,18 @@ class SessionActor:
         entry = self.gateway.take_at(place)
         if entry.seq is not None:
             record = Recalled(self.services.world.now(), message)
-            _, error = await self.commit([record], consumed=(entry.seq,))
+            error = await self.commit([record], consumed=(entry.seq,)).get_shielded()
             if error is not None:
                 self.gateway.put_at(place, entry)
                 raise error
-        self.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
+        self.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
         return True
-
-    # --- waiting for outcomes ----------------------------------------------------------------
 
     def expects(self, message: MessageId) -> bool:
         """Whether the message waits or is in the running turn, so that its outcome will come."""
         if self.gateway.holds(message):
             return True
         return self.turn is not None and self.turn.has(message)
-
-    def wait_for(self, message: MessageId) -> Slot[Outcome]:
-        """A slot that gets the message's outcome."""
-        slot: Slot[Outcome] = Slot()
-        if self._waiters is None:
-            self._waiters = {}
-        self._waiters.setdefault(message, []).append(slot)
-        return slot
-
-    def unwait(self, message: MessageId, slot: Slot[Outcome]) -> None:
-        """The waiter left."""
-        waiters = (self._waiters or {}).get(message)
-        if waiters is not None and slot in waiters:
-            waiters.remove(slot)
-
-    def resolve(self, message: MessageId, outcome: Outcome) -> None:
-        """The message has its outcome."""
-        if self._waiters:
-            for slot in self._waiters.pop(message, ()):
-                slot.put(outcome)
-
-    def reject(self, message: MessageId, error: GreenroomError | BaseExceptionGroup) -> None:
-        """The message's outcome cannot be told: each waiter gets an error of its own."""
-        if self._waiters:
-            for slot in self._waiters.pop(message, ()):
-                slot.fail(_own(error))
-
-    def wake_all(self, error: GreenroomError) -> None:
-        """The actor ends: nobody waits for ever."""
-        waiters, self._waiters = self._waiters, None
-        for slots in (waiters or {}).values():
-            for slot in slots:
-                slot.fail(_own(error))
 
     def skills(self) -> tuple[SkillSummary, ...]:
         """The skills that the session's agent and person have now: what may be picked (R20)."""
@@ -425,12 +389,3 @@ class SessionActor:
     def records(self) -> list[AnyRecord]:
         """What is not on disk yet, as it would be read back (R53, R84)."""
         return list(self.pending.records())
-
-
-def _own(error: GreenroomError | BaseExceptionGroup) -> BaseException:
-    """One exception a waiter: a shared one would grow its traceback with each."""
-    if isinstance(error, BaseExceptionGroup):
-        return error.derive(error.exceptions)
-    own = type(error)(error.sentence, **error.facts)
-    own.__cause__ = error.__cause__
-    return own

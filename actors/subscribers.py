@@ -16,12 +16,11 @@ import attrs
 import trio
 
 from greenroom.actors.waiting import Bell
-from greenroom.protocol.encoding import decode_message, decode_records
-from greenroom.protocol.event import Event, TextDelta
+from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.event import Event, Replied, TextDelta
 from greenroom.protocol.identity import SessionId, TurnId
-from greenroom.protocol.message import AssistantMessage, text_of
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import AnyRecord, Responded
+from greenroom.protocol.record import AnyRecord
 from greenroom.protocol.telling import events_of
 from greenroom.store.contract import Store
 
@@ -89,9 +88,19 @@ class Subscribers:
     def after(self, number: int) -> list[tuple[int, Sequence[AnyRecord]]]:
         """The commits above ``number``: from the ring, or from the store for one that is behind."""
         if number >= self.ring_after:
-            return [item for item in self._ring if item[0] > number]
+            return self._newer(number)
         entries = self.store.read(self.session, after=number)
         return [(entry.number, decode_records(entry.records)) for entry in entries]
+
+    def _newer(self, number: int) -> list[tuple[int, Sequence[AnyRecord]]]:
+        """From the ring's new end, since that is where a reader who keeps up stands."""
+        found = []
+        for item in reversed(self._ring):
+            if item[0] <= number:
+                break
+            found.append(item)
+        found.reverse()
+        return found
 
 
 class Events:
@@ -143,18 +152,12 @@ class Events:
         shared = self._subscribers
         incarnation = shared.store.incarnation
         for number, records in shared.after(self._since):
-            for record in records:
-                if isinstance(record, Responded):
-                    self._rest_of(record)
-            self._ready.extend(events_of(shared.session, incarnation, number, records))
+            for event in events_of(shared.session, incarnation, number, records):
+                if type(event) is Replied:
+                    self._text(event.turn, event.block, event.text)
+                self._ready.append(event)
             self._since = number
         return bool(self._ready)
-
-    def _rest_of(self, record: Responded) -> None:
-        """The part of a committed answer's text that this reader has not had live."""
-        message = decode_message(record.body)
-        assert isinstance(message, AssistantMessage)
-        self._text(record.turn, record.block, text_of(message.content))
 
     def _take_text(self) -> bool:
         live = self._subscribers.live

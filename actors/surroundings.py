@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import msgspec
 import trio
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 
-@attrs.frozen(slots=True)
-class TurnSurroundings:
+class TurnSurroundings(msgspec.Struct, frozen=True):
     """The session as one turn of it is seen from inside."""
 
     _actor: "SessionActor"

@@ -131,6 +131,19 @@ class ToolContext(Generic[D_co]):
         else:
             trio.from_thread.run_sync(self.tell, text)
 
+    def for_call(self, call: CallId, surroundings: Surroundings) -> "ToolContext[D_co]":
+        """The same context for one call of the turn."""
+        return ToolContext(
+            self.session,
+            self.person,
+            self.turn,
+            call,
+            self.deps,
+            surroundings,
+            self.folder,
+            self.tell,
+        )
+
     def __repr__(self) -> str:
         return f"<ToolContext {self.session} turn={self.turn} call={self.call}>"
 

@@ -10,13 +10,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-import attrs
 import msgspec
 import trio
 
 from greenroom.actors.builtin import USE_TOOL, builtin_tools, resolve
 from greenroom.actors.files import file_tools
-from greenroom.actors.tool import Surroundings, Tool, ToolContext, declarations
+from greenroom.actors.tool import Tool, ToolContext, declarations
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.errors import BadArguments, GreenroomError, ToolFailed, UnknownTool
@@ -33,8 +32,7 @@ _REASON_MAX: Final = 2_000
 """Characters of a tool's own words about its failure that the model is told."""
 
 
-@attrs.frozen(slots=True)
-class Ticket:
+class Ticket(msgspec.Struct, frozen=True):
     """A call that was decided: what runs, and whether it may."""
 
     call: ToolCall
@@ -55,8 +53,7 @@ class Ticket:
         return self.may_run and self.tool is not None and self.tool.effect != "read"
 
 
-@attrs.frozen(slots=True)
-class Toolbox:
+class Toolbox(msgspec.Struct, frozen=True):
     """The tools of one agent: those it is declared with, and those that it has to load first."""
 
     declared: Mapping[str, Tool[Any]]
@@ -65,8 +62,7 @@ class Toolbox:
     """The declarations, canonical: what a composition captures (R195)."""
 
 
-@attrs.frozen(slots=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True, gc=False):
     """The one result of a call, ready for its record, and what it spilled."""
 
     result: CallResult
@@ -181,24 +177,6 @@ class Door:
         )
         body = encode_message(ToolMessage(call, shown))
         return Finished(CallResult(call, msgspec.Raw(body), state, digest, mended), data)
-
-
-def context_of(
-    call: CallId,
-    base: ToolContext[Any],
-    surroundings: Surroundings,
-) -> ToolContext[Any]:
-    """The context of one call of a turn."""
-    return ToolContext(
-        session=base.session,
-        person=base.person,
-        turn=base.turn,
-        call=call,
-        deps=base.deps,
-        surroundings=surroundings,
-        folder=base.folder,
-        tell=base.tell,
-    )
 
 
 def _no_such_tool(name: str, box: Toolbox) -> str:

@@ -12,24 +12,25 @@ A response whose tools all only read shares the commit of its outcomes: nothing 
 between them (R83). A turn with one reading tool is three commits.
 """
 
-from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
-import msgspec
 import trio
 from msgspec import structs
 
 from greenroom.actors.conversation import Addition
 from greenroom.actors.drafting import Draft, Refusal, draft_of
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.response import Answer, answer_of, is_empty
-from greenroom.actors.subscribers import LiveText
-from greenroom.actors.surroundings import TurnSurroundings
+from greenroom.actors.round import Round, context_of_turn
+from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
 from greenroom.actors.tool import ToolContext
-from greenroom.actors.tools import Finished, Ticket, context_of
+from greenroom.actors.tools import Finished
 from greenroom.actors.waiting import Slot
+from greenroom.protocol.account import outcome_of_refusal
 from greenroom.protocol.errors import (
     GreenroomError,
     ModelFailed,
@@ -37,46 +38,25 @@ from greenroom.protocol.errors import (
     SessionLost,
     StoreFailed,
     StoreUnavailable,
-    TurnFailed,
 )
-from greenroom.protocol.identity import MessageId, TurnId, made_valid
+from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import (
-    Accepted,
     AnyRecord,
-    CallResult,
-    Dispatched,
     Ended,
     Header,
     NotSent,
-    Responded,
     Returned,
     Steer,
 )
-from greenroom.protocol.request import ModelRequest
 from greenroom.protocol.telling import outcome_of_end
-from greenroom.protocol.account import outcome_of_refusal
-from greenroom.protocol.turn import CallState
 from greenroom.protocol.usage import Usage
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
-NOT_RUN: Final = "Not run: the turn ended before this call began."
-UNKNOWN: Final = "Interrupted: this call was running when the turn ended; it may have happened."
-_NO_USAGE: Final = Usage()
-
-
-@attrs.frozen(slots=True)
-class Ending:
-    """How a turn is to end, decided before it is settled."""
-
-    end: End
-    reason: str = ""
-    code: str = ""
-    answer: Answer | None = None
-    """A last answer that is not committed yet."""
+_NO_USAGE = Usage()
 
 
 @attrs.define(eq=False, slots=True)
@@ -85,26 +65,22 @@ class Turn:
 
     actor: "SessionActor"
     entry: Waiting
+    accepted: Slot[int] | None = None
+    """Gets the commit's number when the message is durable, if its own turn accepts it."""
     number: TurnId = 0
-    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
-    accepted: Slot[Any] | None = None
-    """Filled when the message is durable, for a message that its own turn accepts."""
-    draft: Draft | None = None
-    """Set once the turn is dispatched."""
     round: int = 0
-    block: int = -1
+    stream: Stream | None = None
+    """Set once the turn is dispatched."""
     absorbed: list[Waiting] = attrs.field(factory=list)
-    usage: Usage = _NO_USAGE
-    added: int = 0
-    """Conversation messages of this turn, committed or about to be."""
+    _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     _stop: Ending | None = None
-    _answer: Answer | None = None
-    """The answer whose calls have no committed results yet."""
-    _answer_saved: bool = False
-    _results: dict[str, Finished] = attrs.field(factory=dict)
-    _started: set[str] = attrs.field(factory=set)
-    _live: LiveText | None = None
+    """Why it was stopped from outside."""
+    _open: Round | None = None
+    """The answer whose outcomes are not committed yet."""
     _context: ToolContext[Any] | None = None
+    _added: int = 0
+    """Conversation messages of this turn that are committed."""
+    _usage: Usage = _NO_USAGE
 
     # --- what others may ask ------------------------------------------------------------------
 
@@ -115,59 +91,67 @@ class Turn:
         )
 
     def stop(self, end: End, reason: str) -> bool:
-        """Cancel the turn; False when it is settling already. A later cause changes nothing."""
+        """End the turn; False when it is settling already. A later cause changes nothing."""
         if self._stop is not None or self.actor.phase in (Phase.SETTLING, Phase.UNSAVED):
             return False
         self._stop = Ending(end, reason, end)
-        self.scope.cancel()
+        self._scope.cancel()
         return True
 
     def failed(self, error: GreenroomError) -> None:
-        """The actor failed: whoever waits for the receipt is told."""
+        """Nothing was accepted: whoever waits for the receipt is told."""
         if self.accepted is not None and not self.accepted.filled:
             self.accepted.fail(error)
 
     # --- the way of a turn -------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Run the turn to its end; what ends it is in its records."""
+        """Run the turn to its end; what ended it is in its records."""
         actor = self.actor
         self.number = actor.header.turns + 1
         turns = actor.services.turns
         ending: Ending | None = None
-        with self.scope:
+        with self._scope:
             await turns.enter()
             try:
                 ending = await self._go()
             finally:
                 turns.leave()
-        if self.scope.cancelled_caught:
-            ending = self._stop or Ending("interrupted", "The host stopped.", "interrupted")
-        self._drop_live()
+        if self._scope.cancelled_caught:
+            ending = self._stop
+        if self.stream is not None:
+            self.stream.end()
         if ending is not None:
             await self._settle(ending)
 
     async def _go(self) -> Ending | None:
         """Draft, dispatch and rounds. None: a save failed, and the actor keeps what there is."""
-        draft = await draft_of(self.actor, self.entry, self.number)
+        actor = self.actor
+        draft = await draft_of(actor, self.entry, self.number)
         if isinstance(draft, Refusal):
             return Ending(draft.end, draft.reason, draft.code)
         if not await self._dispatch(draft):
             return None
+        stream = self.stream = Stream(actor.services, draft, self.number)
         while True:
             try:
-                response = await self._ask(draft)
-                self.usage += response.usage
+                response = await stream.ask(actor.conversation)
+                self._usage += response.usage
                 if is_empty(response):
                     return Ending("empty", "The model answered nothing.", "empty")
-                answer = self._answered(response)
+                answer = self._answered(response, stream)
             except ModelFailed as error:
                 return Ending("failed", error.sentence, error.code)
             if not answer.calls:
-                return self._final(answer, response)
+                return _last(answer, response)
             ending = await self._round(draft, answer)
-            if ending is not None or self.actor.phase is not Phase.MODEL:
+            if ending is not None or actor.phase is not Phase.MODEL:
                 return ending
+
+    def _answered(self, response: ModelResponse, stream: Stream) -> Answer:
+        services = self.actor.services
+        now = services.world.now()
+        return answer_of(response, self.number, self.round, stream.block, now, services.limits)
 
     # --- dispatch ----------------------------------------------------------------------------
 
@@ -175,26 +159,16 @@ class Turn:
         """Commit what the first request rests on (R79); False when that failed (R205)."""
         actor, entry = self.actor, self.entry
         actor.step(Step.DISPATCH)
-        header = actor.header
-        renewed = structs.replace(
-            header,
+        header = structs.replace(
+            actor.header,
             turns=self.number,
-            users=header.users + 1,
-            messages=header.messages + 1,
+            users=actor.header.users + 1,
+            messages=actor.header.messages + 1,
             open_turn=self.number,
             composition=draft.kept.digest,
             with_person=draft.record.with_person,
         )
-        records: list[AnyRecord] = [draft.record]
-        if entry.seq is None:
-            records.insert(0, self._acceptance())
-        _, error = await actor.commit(
-            records,
-            renewed,
-            consumed=() if entry.seq is None else (entry.seq,),
-            keys=entry.keys,
-            blobs=draft.blobs,
-        )
+        error = await self._commit_own([draft.record], header, draft.blobs).get_shielded()
         if error is not None:
             self._not_dispatched(error)
             return False
@@ -202,30 +176,24 @@ class Turn:
         actor.conversation.adopt(draft.addition)
         actor.kept, actor.sent = draft.kept, draft.variant.system.sections
         actor.mapped = len(actor.conversation)
-        self.draft, self.added = draft, 1
+        self._added = 1
         actor.step(Step.SAVED)
-        self._fill_accepted()
+        if self.accepted is not None:
+            self.accepted.put(actor.number)
         return True
 
-    def _acceptance(self) -> Accepted:
-        submission = self.entry.submission
-        return Accepted(
-            self.actor.services.world.now(),
-            submission.message,
-            msgspec.Raw(submission.body),
-            "started",
-            0,
-            self.number,
-            submission.picks,
-            submission.by,
-            submission.person,
-            submission.key,
-            submission.waits,
-        )
-
-    def _fill_accepted(self) -> None:
-        if self.accepted is not None and not self.accepted.filled:
-            self.accepted.put(self.number)
+    def _commit_own(
+        self, records: list[AnyRecord], header: Header, blobs: dict[str, bytes] | None = None
+    ) -> Slot[StoreFailed | SessionLost | None]:
+        """Commit with the turn's own message: out of the queue, or accepted right here."""
+        entry = self.entry
+        consumed: tuple[int, ...] = ()
+        if entry.seq is None:
+            now = self.actor.services.world.now()
+            records.insert(0, entry.acceptance("started", self.number, now))
+        else:
+            consumed = (entry.seq,)
+        return self.actor.commit(records, header, consumed=consumed, keys=entry.keys, blobs=blobs)
 
     def _not_dispatched(self, error: StoreFailed | SessionLost) -> None:
         """Nothing was accepted and no model called: a queued message stays first (R205)."""
@@ -236,253 +204,128 @@ class Turn:
             return
         if entry.seq is None:
             refusal = StoreUnavailable(f"The message was not kept: {error.sentence}")
+            refusal.__cause__ = error
             self.failed(refusal)
-            actor.reject(entry.submission.message, refusal)
+            actor.outcomes.reject(entry.submission.message, refusal)
         else:
             actor.gateway.put_back([entry])
         actor.keep_unsaved()
-
-    # --- the model ---------------------------------------------------------------------------
-
-    async def _ask(self, draft: Draft) -> ModelResponse:
-        """Hand the committed request to the model port; its text goes to the readers as it comes."""
-        actor = self.actor
-        kept = draft.kept.composition
-        request = ModelRequest(
-            kept.model,
-            draft.variant.system.text,
-            kept.tools,
-            actor.conversation.messages(),
-            kept.parameters,
-        )
-        self.restart()
-        try:
-            return await draft.model.respond(request, draft.info, self)
-        except ModelFailed:
-            raise
-        except Exception as error:
-            said = made_valid(f"{type(error).__name__}: {error}"[:2_000])[0]
-            raise ModelFailed(f"The model {kept.model} failed: {said}.") from error
-
-    def text(self, piece: str) -> None:
-        """The model port's sink: words of the answer as they come (R221)."""
-        live = self._live
-        if live is not None:
-            live.add(piece if piece.isascii() else made_valid(piece)[0])
-
-    def restart(self) -> None:
-        """The model port's sink: the answer starts anew, as another block."""
-        self.block += 1
-        shared = self.actor.services.subscribers.get(self.actor.id)
-        live = self._live = LiveText(self.number, self.block, None if shared is None else shared.bell)
-        if shared is not None:
-            shared.live = live
-
-    @property
-    def live(self) -> LiveText | None:
-        """The text in progress, for a reader who joins."""
-        return self._live
-
-    def _drop_live(self) -> None:
-        self._live = None
-        shared = self.actor.services.subscribers.get(self.actor.id)
-        if shared is not None:
-            shared.live = None
-
-    def _answered(self, response: ModelResponse) -> Answer:
-        services = self.actor.services
-        return answer_of(
-            response,
-            self.number,
-            self.round,
-            self.block,
-            services.world.now(),
-            services.limits,
-        )
-
-    def _final(self, answer: Answer, response: ModelResponse) -> Ending:
-        if response.finish == "filter":
-            return Ending("refused", "The provider withheld the answer.", "filtered", answer)
-        reason = "The answer was cut at its longest length." if response.finish == "length" else ""
-        return Ending("done", reason, "", answer)
 
     # --- a round of tools --------------------------------------------------------------------
 
     async def _round(self, draft: Draft, answer: Answer) -> Ending | None:
         """Run the calls of an answer; None when the next request is committed (or a save failed)."""
         actor = self.actor
-        self._answer, self._answer_saved = answer, False
-        self._results.clear()
-        self._started.clear()
-        tickets = [
-            actor.services.door.decide(call, draft.box, draft.preset) for call in answer.calls
-        ]
-        intents = tuple(ticket.call.id for ticket in tickets if ticket.writes)
+        decide, box, preset = actor.services.door.decide, draft.box, draft.preset
+        this = self._open = Round(answer, [decide(call, box, preset) for call in answer.calls])
+        intents = this.intents
         if intents:
             actor.step(Step.WRITE)
             record = structs.replace(answer.record, intents=intents)
-            if not await self._save([record], adopt=(answer.body,)):
+            this.answer_saved = True
+            if not await self._save([record], (answer.body,)):
                 return None
-            self._answer_saved = True
         else:
             actor.step(Step.READ)
-        await self._run_tools(tickets)
-        return await self._outcomes(draft, answer)
+        if self._context is None:
+            self._context = await context_of_turn(actor, draft)
+        await this.run(actor, draft, self._context)
+        return await self._outcomes(draft, this)
 
-    async def _run_tools(self, tickets: Sequence[Ticket]) -> None:
-        """Run what may run, at once where there are several; each call gets its one result."""
-        running = []
-        door = self.actor.services.door
-        for ticket in tickets:
-            if ticket.may_run:
-                running.append(ticket)
-            else:
-                call = ticket.call.id
-                self._results[call] = door.finished(call, ticket.reason, "refused")
-        if len(running) == 1:
-            await self._run_tool(running[0])
-        elif running:
-            async with trio.open_nursery() as nursery:
-                for ticket in running:
-                    nursery.start_soon(self._run_tool, ticket)
-
-    async def _run_tool(self, ticket: Ticket) -> None:
-        assert self.draft is not None
-        context = self._context
-        if context is None:
-            context = self._context = await self._made_context(self.draft)
-        call = ticket.call.id
-        self._started.add(call)
-        around = TurnSurroundings(self.actor, self.draft)
-        self._results[call] = await self.actor.services.door.run(
-            ticket, context_of(call, context, around)
-        )
-
-    async def _made_context(self, draft: Draft) -> ToolContext[Any]:
-        services, actor = self.actor.services, self.actor
-        deps = None if services.deps is None else services.deps(draft.info)
-        if isinstance(deps, Awaitable):
-            deps = await deps
-        return ToolContext(
-            session=actor.id,
-            person=self.entry.submission.person,
-            turn=self.number,
-            call="",
-            deps=deps,
-            folder=services.workspace.files_root,
-        )
-
-    async def _outcomes(self, draft: Draft, answer: Answer) -> Ending | None:
+    async def _outcomes(self, draft: Draft, this: Round) -> Ending | None:
         """Commit results, steers and the next request's digest; or end where that is due."""
         actor, limits = self.actor, self.actor.services.limits
         if self.round + 1 >= limits.rounds_max:
             reason = f"The turn called the model {self.round + 1} times, its bound."
             return Ending("failed", reason, "rounds")
-        finished = [self._results[call.id] for call in answer.calls]
+        finished = this.finished(actor.services.door)
         steers = actor.gateway.take_steers(limits.steers_max - len(self.absorbed))
-        chunks = [bytes(one.result.body) for one in finished]
+        chunks = [] if this.answer_saved else [this.answer.body]
+        chunks += [bytes(one.result.body) for one in finished]
         chunks += [entry.submission.body for entry in steers]
-        if not self._answer_saved:
-            chunks.insert(0, answer.body)
         addition = actor.conversation.plus(chunks)
         if not draft.fits(addition):
             actor.gateway.put_back(steers)
             return Ending("context_full", draft.spent(actor, addition), "over_budget")
         actor.step(Step.OUTCOMES)
-        users = actor.header.users
-        record = Returned(
-            actor.services.world.now(),
+        record = self._returned(draft, finished, steers, addition)
+        records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
+        for entry in steers:
+            if entry.seq is None:
+                records.insert(0, entry.acceptance("steered", self.number, record.at))
+        self.absorbed += steers
+        self._open = None
+        saved = await self._save(
+            records,
+            chunks,
+            header=self._steered_header(len(steers)),
+            consumed=tuple([entry.seq for entry in steers if entry.seq is not None]),
+            blobs={
+                one.result.object: one.blob
+                for one in finished
+                if one.blob is not None and one.result.object is not None
+            },
+            addition=addition,
+        )
+        if saved:
+            self.round += 1
+            actor.mapped = len(actor.conversation)
+        return None
+
+    def _returned(
+        self,
+        draft: Draft,
+        finished: Sequence[Finished],
+        steers: Sequence[Waiting],
+        addition: Addition,
+    ) -> Returned:
+        users = self.actor.header.users
+        return Returned(
+            self.actor.services.world.now(),
             self.number,
             self.round,
             tuple([one.result for one in finished]),
             addition.digest.of(draft.variant.frame),
-            tuple(
-                [
-                    Steer(entry.submission.message, users + place)
-                    for place, entry in enumerate(steers)
-                ]
-            ),
+            tuple([Steer(e.submission.message, users + place) for place, e in enumerate(steers)]),
         )
-        self.absorbed += steers
-        if not await self._save_outcomes(record, answer, steers, addition, finished):
-            return None
-        self._answer = None
-        self.round += 1
-        actor.mapped = len(actor.conversation)
-        return None
 
-    async def _save_outcomes(
-        self,
-        record: Returned,
-        answer: Answer,
-        steers: Sequence[Waiting],
-        addition: Addition,
-        finished: Sequence[Finished],
-    ) -> bool:
-        actor = self.actor
-        records: list[AnyRecord] = [record] if self._answer_saved else [answer.record, record]
-        header = None
-        if steers:
-            counted = len(addition.chunks)
-            header = structs.replace(
-                actor.header,
-                users=actor.header.users + len(steers),
-                messages=actor.header.messages + counted,
-            )
-            records[0:0] = [
-                _acceptance_of(entry, self.number, record.at)
-                for entry in steers
-                if entry.seq is None
-            ]
-        blobs = {
-            one.result.object: one.blob
-            for one in finished
-            if one.blob is not None and one.result.object is not None
-        }
-        self._answer_saved = True
-        return await self._save(
-            records,
-            adopt=addition.chunks,
-            header=header,
-            consumed=tuple([entry.seq for entry in steers if entry.seq is not None]),
-            blobs=blobs,
-            answered=True,
-        )
+    def _steered_header(self, steers: int) -> Header | None:
+        """The header counts user messages; without steers it stays as it is stored."""
+        header = self.actor.header
+        return structs.replace(header, users=header.users + steers) if steers else None
 
     async def _save(
         self,
         records: Sequence[AnyRecord],
+        chunks: Sequence[bytes],
         *,
-        adopt: Sequence[bytes],
         header: Header | None = None,
         consumed: tuple[int, ...] = (),
         blobs: dict[str, bytes] | None = None,
-        answered: bool = False,
+        addition: Addition | None = None,
     ) -> bool:
         """Commit a boundary inside the turn; on failure the turn is settled in memory (R206)."""
         actor = self.actor
-        sealed, error = await actor.commit(records, header, consumed=consumed, blobs=blobs)
-        actor.conversation.adopt(actor.conversation.plus(adopt))
-        self.added += len(adopt)
-        if error is None:
-            actor.step(Step.SAVED)
-            return True
+        saving = actor.commit(records, header, consumed=consumed, blobs=blobs)
+        error = await saving.get_shielded()
         if isinstance(error, SessionLost):
             actor.lose(error)
             return False
-        if answered:
-            self._answer = None
+        actor.conversation.adopt(addition or actor.conversation.plus(chunks))
+        self._added += len(chunks)
+        if error is None:
+            actor.step(Step.SAVED)
+            return True
         failure = SaveFailed(
             f"Round {self.round} of turn {self.number} cannot be saved: {error.sentence}",
             turn=self.number,
         )
         failure.__cause__ = error
-        ended, chunks = self._end_records(Ending("save_failed", failure.sentence, failure.code))
-        base = sealed.header
-        header = self._settled_header(base, len(chunks))
-        behind = actor.seal(ended, header, behind=1)
-        actor.conversation.adopt(actor.conversation.plus(chunks))
-        actor.keep_unsaved(sealed, behind)
+        end = self._settlement(Ending("save_failed", failure.sentence, failure.code))
+        settled = settled_header(saving.sealed.header, end.ended.messages - 1, self._usage)
+        behind = actor.seal(end.records, settled, blobs=end.blobs, behind=1)
+        actor.conversation.adopt(actor.conversation.plus(end.chunks))
+        actor.keep_unsaved(saving.sealed, behind)
         self._reject(failure)
         return False
 
@@ -492,135 +335,68 @@ class Turn:
         """Commit the end; whatever it says, every call has a result and the session goes on."""
         actor = self.actor
         actor.step(Step.STOP)
-        if self.draft is None:
+        if self.stream is None:
             await self._settle_unsent(ending)
             return
-        records, chunks = self._end_records(ending)
-        header = self._settled_header(actor.header, len(chunks))
-        sealed, error = await actor.commit(records, header)
-        actor.conversation.adopt(actor.conversation.plus(chunks))
-        ended = records[-1]
-        assert isinstance(ended, Ended)
+        end = self._settlement(ending)
+        header = settled_header(actor.header, end.ended.messages - 1, self._usage)
+        saving = actor.commit(end.records, header, blobs=end.blobs)
+        error = await saving.get_shielded()
+        if isinstance(error, SessionLost):
+            actor.lose(error)
+            return
+        actor.conversation.adopt(actor.conversation.plus(end.chunks))
         if error is None:
             actor.step(Step.SAVED)
-            self._tell(ended)
-        elif isinstance(error, SessionLost):
-            actor.lose(error)
+            self._tell(end.ended)
         else:
-            actor.keep_unsaved(sealed)
-            self._reject(_unsaved(error, ended))
+            actor.keep_unsaved(saving.sealed)
+            self._reject(unsaved(error, end.ended))
 
-    def _end_records(self, ending: Ending) -> tuple[list[AnyRecord], list[bytes]]:
-        """The records that end a dispatched turn, and the messages that they add."""
-        records: list[AnyRecord] = []
-        chunks: list[bytes] = []
-        results: tuple[CallResult, ...] = ()
-        answer = ending.answer
-        if self._answer is not None:
-            answer = self._answer
-            results = tuple([self._result_of(call.id) for call in answer.calls])
-        if answer is not None and not (answer is self._answer and self._answer_saved):
-            records.append(answer.record)
-            chunks.append(answer.body)
-        chunks += [bytes(result.body) for result in results]
-        text = answer.text if answer is not None and not answer.calls else ""
-        records.append(
-            Ended(
-                self.actor.services.world.now(),
-                self.number,
-                ending.end,
-                ending.reason,
-                ending.code,
-                results,
-                text,
-                self.added + len(chunks),
-                self.usage,
-            )
-        )
-        return records, chunks
-
-    def _result_of(self, call: str) -> CallResult:
-        """The result a call has, or the one that greenroom writes for it (R90, R175)."""
-        finished = self._results.get(call)
-        if finished is not None:
-            return finished.result
-        unknown = call in self._started
-        text, state = (UNKNOWN, "unknown") if unknown else (NOT_RUN, "not_run")
-        typed: CallState = "unknown" if state == "unknown" else "not_run"
-        return self.actor.services.door.finished(call, text, typed).result
-
-    def _settled_header(self, header: Header, messages: int) -> Header:
-        return structs.replace(
-            header,
-            open_turn=None,
-            messages=header.messages + messages,
-            usage=header.usage + self.usage,
+    def _settlement(self, ending: Ending) -> Settlement:
+        services = self.actor.services
+        return settlement(
+            ending,
+            self._open,
+            services.door,
+            services.world.now(),
+            self.number,
+            self._added,
+            self._usage,
         )
 
     async def _settle_unsent(self, ending: Ending) -> None:
         """The turn ends before its dispatch: only the submission is kept, marked so (R80, R81)."""
-        actor, entry = self.actor, self.entry
+        actor, message = self.actor, self.entry.submission.message
         end: End = "cancelled" if ending.end == "cancelled" else "not_sent"
-        record = NotSent(
-            actor.services.world.now(),
-            self.number,
-            entry.submission.message,
-            end,
-            ending.reason,
-            ending.code,
-        )
-        records: list[AnyRecord] = (
-            [record] if entry.seq is not None else [self._acceptance(), record]
-        )
+        now = actor.services.world.now()
+        record = NotSent(now, self.number, message, end, ending.reason, ending.code)
         header = structs.replace(actor.header, turns=self.number)
-        _, error = await actor.commit(
-            records,
-            header,
-            consumed=() if entry.seq is None else (entry.seq,),
-            keys=entry.keys,
-        )
+        error = await self._commit_own([record], header).get_shielded()
         if error is not None:
             self._not_dispatched(error)
             return
         actor.step(Step.SAVED)
-        self._fill_accepted()
-        actor.resolve(entry.submission.message, outcome_of_refusal(record))
+        if self.accepted is not None:
+            self.accepted.put(actor.number)
+        actor.outcomes.resolve(message, outcome_of_refusal(record))
 
     def _tell(self, ended: Ended) -> None:
         """Everybody who waits for a message of this turn gets its outcome."""
-        self.actor.resolve(self.entry.submission.message, outcome_of_end(ended))
+        self.actor.outcomes.resolve(self.entry.submission.message, outcome_of_end(ended))
         for entry in self.absorbed:
-            self.actor.resolve(entry.submission.message, outcome_of_end(ended, absorbed=True))
+            self.actor.outcomes.resolve(
+                entry.submission.message, outcome_of_end(ended, absorbed=True)
+            )
 
-    def _reject(self, error: GreenroomError | BaseExceptionGroup) -> None:
+    def _reject(self, error: GreenroomError | ExceptionGroup[GreenroomError]) -> None:
         for entry in (self.entry, *self.absorbed):
-            self.actor.reject(entry.submission.message, error)
+            self.actor.outcomes.reject(entry.submission.message, error)
 
 
-def _acceptance_of(entry: Waiting, turn: TurnId, at: int) -> Accepted:
-    """A steer of a memory-only queue becomes durable with the round that takes it (R93)."""
-    submission = entry.submission
-    return Accepted(
-        at,
-        submission.message,
-        msgspec.Raw(submission.body),
-        "steered",
-        0,
-        turn,
-        submission.picks,
-        submission.by,
-        submission.person,
-        submission.key,
-    )
-
-
-def _unsaved(error: StoreFailed, ended: Ended) -> GreenroomError | BaseExceptionGroup:
-    """A turn that failed and could not be saved raises both (R88)."""
-    failure = SaveFailed(
-        f"The end of turn {ended.turn} cannot be saved: {error.sentence}", turn=ended.turn
-    )
-    failure.__cause__ = error
-    if ended.end in ("done", "empty"):
-        return failure
-    both = [TurnFailed(f"Turn {ended.turn} ended {ended.end}: {ended.reason}", end=ended.end)]
-    return ExceptionGroup("The turn failed and could not be saved.", [*both, failure])
+def _last(answer: Answer, response: ModelResponse) -> Ending:
+    """A turn ends with an answer that asks for no tool."""
+    if response.finish == "filter":
+        return Ending("refused", "The provider withheld the answer.", "filtered", answer)
+    cut = response.finish == "length"
+    return Ending("done", "The answer was cut at its longest length." if cut else "", "", answer)

@@ -42,7 +42,7 @@ def _since(
     """Where the turn stands, and since when it has been seen there."""
     turn = actor.turn
     assert turn is not None
-    place = (turn.number, turn.round, turn.block, actor.phase)
+    place = (turn.number, turn.round, actor.phase)
     before = seen.get(actor.id)
     return before if before is not None and before[0] == place else (place, now)
 

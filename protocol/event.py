@@ -17,7 +17,7 @@ from greenroom.protocol.turn import CallState, SkillUse
 from greenroom.protocol.usage import Usage
 
 
-class NumberedEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+class NumberedEvent(msgspec.Struct, frozen=True, gc=False, tag_field="event"):
     """The base of all numbered events."""
 
     session: SessionId
@@ -26,7 +26,7 @@ class NumberedEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"
     """Milliseconds since 1970, UTC; orders nothing."""
 
 
-class SessionOpened(NumberedEvent, tag="session_opened", frozen=True, kw_only=True):
+class SessionOpened(NumberedEvent, tag="session_opened", frozen=True, gc=False):
     """The session was created."""
 
     agent: str
@@ -34,7 +34,7 @@ class SessionOpened(NumberedEvent, tag="session_opened", frozen=True, kw_only=Tr
     preset: str
 
 
-class MessageAccepted(NumberedEvent, tag="message_accepted", frozen=True, kw_only=True):
+class MessageAccepted(NumberedEvent, tag="message_accepted", frozen=True, gc=False):
     """A message is durable; ``content`` equals what was typed (R23)."""
 
     message: MessageId
@@ -44,20 +44,20 @@ class MessageAccepted(NumberedEvent, tag="message_accepted", frozen=True, kw_onl
     person: str | None
 
 
-class MessageRecalled(NumberedEvent, tag="message_recalled", frozen=True, kw_only=True):
+class MessageRecalled(NumberedEvent, tag="message_recalled", frozen=True, gc=False):
     """A queued message was taken back."""
 
     message: MessageId
 
 
-class MessageAbsorbed(NumberedEvent, tag="message_absorbed", frozen=True, kw_only=True):
+class MessageAbsorbed(NumberedEvent, tag="message_absorbed", frozen=True, gc=False):
     """A message was handed over to a running turn and gets none of its own (R122)."""
 
     message: MessageId
     turn: TurnId
 
 
-class MessageNotSent(NumberedEvent, tag="message_not_sent", frozen=True, kw_only=True):
+class MessageNotSent(NumberedEvent, tag="message_not_sent", frozen=True, gc=False):
     """A message's turn ended before its request was dispatched (R81)."""
 
     message: MessageId
@@ -66,7 +66,7 @@ class MessageNotSent(NumberedEvent, tag="message_not_sent", frozen=True, kw_only
     code: str
 
 
-class TurnStarted(NumberedEvent, tag="turn_started", frozen=True, kw_only=True):
+class TurnStarted(NumberedEvent, tag="turn_started", frozen=True, gc=False):
     """A turn's first request was committed and is handed to the model next (R79)."""
 
     turn: TurnId
@@ -76,7 +76,7 @@ class TurnStarted(NumberedEvent, tag="turn_started", frozen=True, kw_only=True):
     preset: str
 
 
-class SkillsLoaded(NumberedEvent, tag="skills_loaded", frozen=True, kw_only=True):
+class SkillsLoaded(NumberedEvent, tag="skills_loaded", frozen=True, gc=False):
     """Picked skills were pinned with a dispatched turn (R29)."""
 
     turn: TurnId
@@ -84,7 +84,7 @@ class SkillsLoaded(NumberedEvent, tag="skills_loaded", frozen=True, kw_only=True
     skills: tuple[SkillUse, ...]
 
 
-class Replied(NumberedEvent, tag="replied", frozen=True, kw_only=True):
+class Replied(NumberedEvent, tag="replied", frozen=True, gc=False):
     """A model's whole answer of one round; its text was streamed as ``block``."""
 
     turn: TurnId
@@ -94,7 +94,7 @@ class Replied(NumberedEvent, tag="replied", frozen=True, kw_only=True):
     usage: Usage
 
 
-class ToolCalled(NumberedEvent, tag="tool_called", frozen=True, kw_only=True):
+class ToolCalled(NumberedEvent, tag="tool_called", frozen=True, gc=False):
     """A model asked for a call; whether it may run is decided next."""
 
     turn: TurnId
@@ -103,7 +103,7 @@ class ToolCalled(NumberedEvent, tag="tool_called", frozen=True, kw_only=True):
     arguments: str
 
 
-class ToolReturned(NumberedEvent, tag="tool_returned", frozen=True, kw_only=True):
+class ToolReturned(NumberedEvent, tag="tool_returned", frozen=True, gc=False):
     """A call has its one result."""
 
     turn: TurnId
@@ -112,28 +112,28 @@ class ToolReturned(NumberedEvent, tag="tool_returned", frozen=True, kw_only=True
     content: str
 
 
-class TurnEnded(NumberedEvent, tag="turn_ended", frozen=True, kw_only=True):
+class TurnEnded(NumberedEvent, tag="turn_ended", frozen=True, gc=False):
     """A turn is settled; the same outcome that ``outcome(receipt)`` gives."""
 
     turn: TurnId
     outcome: Outcome
 
 
-class PermissionChanged(NumberedEvent, tag="permission_changed", frozen=True, kw_only=True):
+class PermissionChanged(NumberedEvent, tag="permission_changed", frozen=True, gc=False):
     """Another permission preset is in force (R8)."""
 
     preset: str
     before: str
 
 
-class ModelSwitched(NumberedEvent, tag="model_switched", frozen=True, kw_only=True):
+class ModelSwitched(NumberedEvent, tag="model_switched", frozen=True, gc=False):
     """Another model was chosen."""
 
     model: str
     before: str
 
 
-class SessionDeleted(NumberedEvent, tag="session_deleted", frozen=True, kw_only=True):
+class SessionDeleted(NumberedEvent, tag="session_deleted", frozen=True, gc=False):
     """The session is gone."""
 
 

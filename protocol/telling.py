@@ -1,6 +1,7 @@
 """From records to events: what a commit tells. Pure, and the only place that makes events."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.event import (
@@ -20,13 +21,12 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
-from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.identity import SessionId
 from greenroom.protocol.message import AssistantMessage, ToolMessage, UserMessage, text_of
 from greenroom.protocol.receipt import Cursor, Outcome
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
-    CallResult,
     Deleted,
     Dispatched,
     Ended,
@@ -43,191 +43,192 @@ from greenroom.protocol.record import (
 class Teller:
     """Makes the events of one commit; their cursors count within it."""
 
-    __slots__ = ("_incarnation", "_index", "_number", "_session")
+    __slots__ = ("_incarnation", "_number", "_session", "told")
 
     def __init__(self, session: SessionId, incarnation: str, number: int) -> None:
         self._session = session
         self._incarnation = incarnation
         self._number = number
-        self._index = -1
+        self.told: list[Event] = []
 
-    def _place(self, at: int) -> tuple[SessionId, Cursor, int]:
-        self._index += 1
-        return self._session, Cursor(self._incarnation, self._number, self._index), at
+    def _next(self) -> Cursor:
+        return Cursor(self._incarnation, self._number, len(self.told))
 
-    def events(self, records: Sequence[AnyRecord]) -> Iterator[Event]:
-        """The events of ``records``, in order."""
-        for record in records:
-            yield from self._of(record)
+    def take(self, record: AnyRecord) -> None:
+        """Tell one record."""
+        tell = _TELLERS.get(type(record))
+        if tell is not None:
+            tell(self, record)
 
-    def _of(self, record: AnyRecord) -> Iterator[Event]:
-        match record:
-            case Responded():
-                yield from self._responded(record)
-            case Returned():
-                yield from self._results(record.at, record.turn, record.results)
-                for steer in record.steers:
-                    session, cursor, at = self._place(record.at)
-                    yield MessageAbsorbed(
-                        session=session,
-                        cursor=cursor,
-                        at=at,
-                        message=steer.message,
-                        turn=record.turn,
-                    )
-            case Accepted():
-                yield self._accepted(record)
-            case Dispatched():
-                yield from self._dispatched(record)
-            case Ended():
-                yield from self._results(record.at, record.turn, record.results)
-                session, cursor, at = self._place(record.at)
-                yield TurnEnded(
-                    session=session,
-                    cursor=cursor,
-                    at=at,
-                    turn=record.turn,
-                    outcome=outcome_of_end(record),
-                )
-            case _:
-                yield from self._rare(record)
+    def _opened(self, record: Opened) -> None:
+        self.told.append(
+            SessionOpened(
+                self._session,
+                self._next(),
+                record.at,
+                record.agent,
+                record.person,
+                record.preset,
+            )
+        )
 
-    def _rare(self, record: AnyRecord) -> Iterator[Event]:
-        """The events of records that are no part of a turn's usual way."""
-        match record:
-            case Opened(at=at, agent=agent, person=person, preset=preset):
-                session, cursor, at = self._place(at)
-                yield SessionOpened(
-                    session=session, cursor=cursor, at=at, agent=agent, person=person, preset=preset
-                )
-            case NotSent(at=at, message=message, turn=turn, reason=reason, code=code):
-                session, cursor, at = self._place(at)
-                yield MessageNotSent(
-                    session=session,
-                    cursor=cursor,
-                    at=at,
-                    message=message,
-                    turn=turn,
-                    reason=reason,
-                    code=code,
-                )
-            case Recalled(at=at, message=message):
-                session, cursor, at = self._place(at)
-                yield MessageRecalled(session=session, cursor=cursor, at=at, message=message)
-            case PresetChanged(at=at, preset=preset, before=before):
-                session, cursor, at = self._place(at)
-                yield PermissionChanged(
-                    session=session, cursor=cursor, at=at, preset=preset, before=before
-                )
-            case ModelChanged(at=at, model=model, before=before):
-                session, cursor, at = self._place(at)
-                yield ModelSwitched(
-                    session=session, cursor=cursor, at=at, model=model, before=before
-                )
-            case Deleted(at=at):
-                session, cursor, at = self._place(at)
-                yield SessionDeleted(session=session, cursor=cursor, at=at)
-            case _:
-                return
-
-    def _accepted(self, record: Accepted) -> Event:
+    def _accepted(self, record: Accepted) -> None:
         message = decode_message(record.body)
         assert isinstance(message, UserMessage)
-        session, cursor, at = self._place(record.at)
-        return MessageAccepted(
-            session=session,
-            cursor=cursor,
-            at=at,
-            message=record.message,
-            content=message.content,
-            picks=record.picks,
-            by=record.by,
-            person=record.person,
+        self.told.append(
+            MessageAccepted(
+                self._session,
+                self._next(),
+                record.at,
+                record.message,
+                message.content,
+                record.picks,
+                record.by,
+                record.person,
+            )
         )
 
-    def _dispatched(self, record: Dispatched) -> Iterator[Event]:
-        session, cursor, at = self._place(record.at)
-        yield TurnStarted(
-            session=session,
-            cursor=cursor,
-            at=at,
-            turn=record.turn,
-            message=record.message,
-            ordinal=record.ordinal,
-            model=record.model,
-            preset=record.preset,
+    def _recalled(self, record: Recalled) -> None:
+        self.told.append(MessageRecalled(self._session, self._next(), record.at, record.message))
+
+    def _not_sent(self, record: NotSent) -> None:
+        self.told.append(
+            MessageNotSent(
+                self._session,
+                self._next(),
+                record.at,
+                record.message,
+                record.turn,
+                record.reason,
+                record.code,
+            )
         )
-        picked = tuple(use for use in record.skills if use.source == "person")
+
+    def _dispatched(self, record: Dispatched) -> None:
+        self.told.append(
+            TurnStarted(
+                self._session,
+                self._next(),
+                record.at,
+                record.turn,
+                record.message,
+                record.ordinal,
+                record.model,
+                record.preset,
+            )
+        )
+        picked = tuple([use for use in record.skills if use.source == "person"])
         if picked:
-            session, cursor, at = self._place(record.at)
-            yield SkillsLoaded(
-                session=session,
-                cursor=cursor,
-                at=at,
-                turn=record.turn,
-                ordinal=record.ordinal,
-                skills=picked,
+            turn, ordinal = record.turn, record.ordinal
+            self.told.append(
+                SkillsLoaded(self._session, self._next(), record.at, turn, ordinal, picked)
             )
 
-    def _responded(self, record: Responded) -> Iterator[Event]:
+    def _responded(self, record: Responded) -> None:
         message = decode_message(record.body)
         assert isinstance(message, AssistantMessage)
-        session, cursor, at = self._place(record.at)
-        yield Replied(
-            session=session,
-            cursor=cursor,
-            at=at,
-            turn=record.turn,
-            round=record.round,
-            block=record.block,
-            text=text_of(message.content),
-            usage=record.usage,
+        self.told.append(
+            Replied(
+                self._session,
+                self._next(),
+                record.at,
+                record.turn,
+                record.round,
+                record.block,
+                text_of(message.content),
+                record.usage,
+            )
         )
         for call in message.tool_calls:
-            session, cursor, at = self._place(record.at)
-            yield ToolCalled(
-                session=session,
-                cursor=cursor,
-                at=at,
-                turn=record.turn,
-                call=call.id,
-                tool=call.function.name,
-                arguments=call.function.arguments,
+            self.told.append(
+                ToolCalled(
+                    self._session,
+                    self._next(),
+                    record.at,
+                    record.turn,
+                    call.id,
+                    call.function.name,
+                    call.function.arguments,
+                )
             )
 
-    def _results(
-        self, at: int, turn: TurnId, results: Sequence[CallResult]
-    ) -> Iterator[ToolReturned]:
-        for result in results:
+    def _returned(self, record: Returned) -> None:
+        self._results(record)
+        for steer in record.steers:
+            self.told.append(
+                MessageAbsorbed(self._session, self._next(), record.at, steer.message, record.turn)
+            )
+
+    def _results(self, record: Returned | Ended) -> None:
+        for result in record.results:
             message = decode_message(result.body)
             assert isinstance(message, ToolMessage)
-            session, cursor, at = self._place(at)
-            yield ToolReturned(
-                session=session,
-                cursor=cursor,
-                at=at,
-                turn=turn,
-                call=result.call,
-                state=result.state,
-                content=message.content,
+            self.told.append(
+                ToolReturned(
+                    self._session,
+                    self._next(),
+                    record.at,
+                    record.turn,
+                    result.call,
+                    result.state,
+                    message.content,
+                )
             )
+
+    def _ended(self, record: Ended) -> None:
+        self._results(record)
+        self.told.append(
+            TurnEnded(self._session, self._next(), record.at, record.turn, outcome_of_end(record))
+        )
+
+    def _preset(self, record: PresetChanged) -> None:
+        self.told.append(
+            PermissionChanged(self._session, self._next(), record.at, record.preset, record.before)
+        )
+
+    def _model(self, record: ModelChanged) -> None:
+        self.told.append(
+            ModelSwitched(self._session, self._next(), record.at, record.model, record.before)
+        )
+
+    def _deleted(self, record: Deleted) -> None:
+        self.told.append(SessionDeleted(self._session, self._next(), record.at))
+
+
+_TELLERS: Final[Mapping[type, Callable[[Teller, Any], None]]] = {
+    Opened: Teller._opened,
+    Accepted: Teller._accepted,
+    Recalled: Teller._recalled,
+    Dispatched: Teller._dispatched,
+    NotSent: Teller._not_sent,
+    Responded: Teller._responded,
+    Returned: Teller._returned,
+    Ended: Teller._ended,
+    PresetChanged: Teller._preset,
+    ModelChanged: Teller._model,
+    Deleted: Teller._deleted,
+}
+"""What each record tells; a record that is not here tells nothing."""
 
 
 def outcome_of_end(record: Ended, *, absorbed: bool = False) -> Outcome:
     """What an end record means for a message of its turn (R213)."""
     return Outcome(
-        turn=record.turn,
-        end=record.end,
-        reason=record.reason,
-        text=record.text,
-        messages=record.messages,
-        usage=record.usage,
-        absorbed=absorbed,
+        record.turn,
+        record.end,
+        record.reason,
+        record.text,
+        record.messages,
+        record.usage,
+        absorbed,
     )
 
 
 def events_of(
     session: SessionId, incarnation: str, number: int, records: Sequence[AnyRecord]
 ) -> list[Event]:
-    """All events of one commit."""
-    return list(Teller(session, incarnation, number).events(records))
+    """All events of one commit, in order."""
+    teller = Teller(session, incarnation, number)
+    for record in records:
+        teller.take(record)
+    return teller.told

@@ -19,7 +19,7 @@ range. Another tenant's session answers exactly as one that does not exist (R218
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeAlias, overload
 
-import attrs
+import msgspec
 
 from greenroom.protocol.errors import StoreFailed
 from greenroom.protocol.identity import SessionId
@@ -27,8 +27,7 @@ from greenroom.protocol.identity import SessionId
 # --- operations: what may be offered -----------------------------------------------------------
 
 
-@attrs.frozen(slots=True)
-class Create:
+class Create(msgspec.Struct, frozen=True, gc=False):
     """Make a session, once, however many ask."""
 
     session: SessionId
@@ -39,15 +38,13 @@ class Create:
     """(kind, value) pairs under which ``find`` answers it."""
 
 
-@attrs.frozen(slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """Take a session for the life of an actor: its epoch rises in the transaction that reads it."""
 
     session: SessionId
 
 
-@attrs.frozen(slots=True)
-class KeyEntry:
+class KeyEntry(msgspec.Struct, frozen=True, gc=False):
     """An idempotency key that a commit or an enqueue registers."""
 
     key: str
@@ -55,8 +52,7 @@ class KeyEntry:
     """Of the content, so that the same key with other content is told apart (R177)."""
 
 
-@attrs.frozen(slots=True)
-class Enqueue:
+class Enqueue(msgspec.Struct, frozen=True, gc=False):
     """Make a message durable behind the session's queue (``front``: before it). No epoch needed."""
 
     session: SessionId
@@ -67,8 +63,7 @@ class Enqueue:
     queue_max: int = 1_000
 
 
-@attrs.frozen(slots=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """One atomic step of a session: all of it or nothing."""
 
     session: SessionId
@@ -82,7 +77,7 @@ class Commit:
     """Queue entries (their ``seq``) that leave the queue with it."""
     keys: tuple[KeyEntry, ...] = ()
     """Keys of messages that it accepts itself (an idle session: accepted and dispatched in one)."""
-    blobs: Mapping[str, bytes] = attrs.field(factory=dict)
+    blobs: Mapping[str, bytes] = msgspec.field(default_factory=dict)
     """Content by SHA-256 (hexadecimal): stored once, held by the sessions that named it."""
     holds: frozenset[str] = frozenset()
     """Digests that this session holds from here on besides those in ``blobs``."""
@@ -90,16 +85,14 @@ class Commit:
     """Replaces the session's ``find`` terms; None leaves them."""
 
 
-@attrs.frozen(slots=True)
-class Release:
+class Release(msgspec.Struct, frozen=True, gc=False):
     """Give a claim back. Nothing depends on it: the next claim fences the former holder anyway."""
 
     session: SessionId
     epoch: int
 
 
-@attrs.frozen(slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True, gc=False):
     """Remove a session and all that only it holds; a tombstone refuses late writes (R192)."""
 
     session: SessionId
@@ -107,8 +100,7 @@ class Delete:
     """One ``Deleted`` record: what the feed keeps of it."""
 
 
-@attrs.frozen(slots=True)
-class ForkFrom:
+class ForkFrom(msgspec.Struct, frozen=True, gc=False):
     """Make ``session`` from the records of ``parent`` up to commit ``number``, inclusive (R191)."""
 
     session: SessionId
@@ -124,22 +116,19 @@ Operation: TypeAlias = Create | Claim | Enqueue | Commit | Release | Delete | Fo
 # --- verdicts: what became of them --------------------------------------------------------------
 
 
-@attrs.frozen(slots=True)
-class Created:
+class Created(msgspec.Struct, frozen=True, gc=False):
     """The session is new and durable."""
 
     number: int
 
 
-@attrs.frozen(slots=True)
-class Exists:
+class Exists(msgspec.Struct, frozen=True, gc=False):
     """It was there already; ``header`` as it stands."""
 
     header: bytes
 
 
-@attrs.frozen(slots=True)
-class Claimed:
+class Claimed(msgspec.Struct, frozen=True, gc=False):
     """The session is held under ``epoch``."""
 
     epoch: int
@@ -151,8 +140,7 @@ class Claimed:
     """Claims since its last commit, this one left out: attempts counted at no cost."""
 
 
-@attrs.frozen(slots=True)
-class Committed:
+class Committed(msgspec.Struct, frozen=True, gc=False):
     """All of it is durable."""
 
     head: int
@@ -160,62 +148,53 @@ class Committed:
     """Its place in the store's order; the cursor of its events."""
 
 
-@attrs.frozen(slots=True)
-class Queued:
+class Queued(msgspec.Struct, frozen=True, gc=False):
     """The message is durable, as entry ``seq`` of the session's queue."""
 
     seq: int
     number: int
 
 
-@attrs.frozen(slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True, gc=False):
     """The key was used before, by the message accepted in commit ``number``."""
 
     number: int
     digest: bytes
 
 
-@attrs.frozen(slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True, gc=False):
     """A release, delete or fork was done; ``number`` is its place in the order (0: none)."""
 
     number: int = 0
 
 
-@attrs.frozen(slots=True)
-class Fenced:
+class Fenced(msgspec.Struct, frozen=True, gc=False):
     """Somebody else claimed the session since: nothing was written."""
 
     epoch: int
 
 
-@attrs.frozen(slots=True)
-class HeadMismatch:
+class HeadMismatch(msgspec.Struct, frozen=True, gc=False):
     """The session stands at another head: nothing was written."""
 
     head: int
 
 
-@attrs.frozen(slots=True)
-class QueueIsFull:
+class QueueIsFull(msgspec.Struct, frozen=True, gc=False):
     """The session's queue holds as many as its bound allows: nothing was written."""
 
     length: int
 
 
-@attrs.frozen(slots=True)
-class Gone:
+class Gone(msgspec.Struct, frozen=True, gc=False):
     """The session was deleted: nothing was written."""
 
 
-@attrs.frozen(slots=True)
-class Absent:
+class Absent(msgspec.Struct, frozen=True, gc=False):
     """There is no such session: nothing was written."""
 
 
-@attrs.frozen(slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The machine failed. ``unknown``: it may be written all the same, so read before repeating."""
 
     error: StoreFailed
@@ -232,8 +211,7 @@ Verdict: TypeAlias = CreateVerdict | ClaimVerdict | EnqueueVerdict | CommitVerdi
 # --- what reads answer ---------------------------------------------------------------------------
 
 
-@attrs.frozen(slots=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True, gc=False):
     """A session as it stands in the store."""
 
     session: SessionId
@@ -246,8 +224,7 @@ class Stored:
     """Messages waiting in its queue."""
 
 
-@attrs.frozen(slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One commit of one session: its records, encoded."""
 
     number: int
@@ -255,8 +232,7 @@ class Entry:
     records: bytes
 
 
-@attrs.frozen(slots=True)
-class QueueEntry:
+class QueueEntry(msgspec.Struct, frozen=True, gc=False):
     """One waiting message: where in the queue, and the commit that made it durable."""
 
     seq: int
@@ -264,8 +240,7 @@ class QueueEntry:
     records: bytes
 
 
-@attrs.frozen(slots=True)
-class Space:
+class Space(msgspec.Struct, frozen=True, gc=False):
     """What the store takes on disk, in bytes."""
 
     used: int
@@ -275,8 +250,7 @@ class Space:
     disk_free: int
 
 
-@attrs.frozen(slots=True)
-class StoreStatistics:
+class StoreStatistics(msgspec.Struct, frozen=True, gc=False):
     """What the store did since it was opened."""
 
     operations: int

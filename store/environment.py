@@ -53,6 +53,8 @@ class Options:
 
 
 DEFAULT_OPTIONS: Final = Options()
+META_PAGES: Final = 2
+"""Pages of an LMDB file that belong to no tree."""
 
 
 class LmdbTables:
@@ -195,7 +197,7 @@ class Environment:
         with self._lmdb.begin() as transaction:
             trees = [transaction.stat(database) for database in self._databases.values()]
         pages = sum(t["branch_pages"] + t["leaf_pages"] + t["overflow_pages"] for t in trees)
-        live = (pages + folders.META_PAGES) * page
+        live = (pages + META_PAGES) * page
         return Space(
             used=used,
             live=live,
@@ -222,8 +224,6 @@ def open_environment(
     owner = None if read_only else Owner.take(path)
     opened: lmdb.Environment | None = None
     try:
-        if marked:
-            _check_meta_pages(path)
         opened = _open_lmdb(path, read_only=read_only, options=options)
         info = opened.info()
         folders.check_size(path, (info["last_pgno"] + 1) * opened.stat()["psize"])
@@ -320,11 +320,6 @@ def _unlike_any_other(path: Path) -> str:
     made = (path / folders.DATA_FILE).stat()
     told = f"{made.st_dev} {made.st_ino} {made.st_ctime_ns} {os.getpid()}"
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
-
-
-def _check_meta_pages(path: Path) -> None:
-    """Both meta pages must be there before LMDB maps them."""
-    folders.check_size(path, folders.META_PAGES * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _opening_failed(path: Path, error: lmdb.Error) -> StoreFailed:

@@ -26,7 +26,6 @@ _UNNAMED_MARKER: Final = "store.new"
 OURS: Final = frozenset(
     {DATA_FILE, LOCK_FILE, MARKER_FILE, RESERVE_FILE, OWNER_FILE, _UNNAMED_MARKER}
 )
-META_PAGES: Final = 2
 
 
 def check_folder(folder: Path, *, create: bool) -> bool:

@@ -9,7 +9,6 @@ would stay taken for as long as the child lives (R187).
 import fcntl
 import os
 import weakref
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -77,9 +76,12 @@ def taken(folder: Path, told: str) -> StoreTaken:
 
 def program_version() -> str:
     """The version of greenroom that runs, or ``unknown`` where it is not installed."""
+    # Imported here: it costs a tenth of the whole import, and only an opened store needs it.
+    from importlib import metadata  # noqa: PLC0415
+
     try:
-        return version("greenroom")
-    except PackageNotFoundError:
+        return metadata.version("greenroom")
+    except metadata.PackageNotFoundError:
         return "unknown"
 
 

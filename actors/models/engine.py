@@ -6,6 +6,7 @@ closes it. It serves on a free port of the loopback address.
 """
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
@@ -38,6 +39,9 @@ class EngineOptions:
     """The window of each slot."""
     answer_tokens: int = 512
     """No answer is longer, whatever the request says nothing about."""
+    threads: int = attrs.field(factory=lambda: max(1, (os.cpu_count() or 2) // 2))
+    """Half of the machine: its threads wait for each other by spinning, and where the host or its
+    tools take a core away from one of them, all of them stand still."""
     start_seconds: float = 120.0
 
     def for_child(self) -> str:
@@ -45,6 +49,7 @@ class EngineOptions:
         return json.dumps(
             {
                 "path": str(self.path),
+                "threads": self.threads,
                 "hostnames": ["127.0.0.1"],
                 "port": 0,
                 "n_parallel": self.slots,

@@ -19,6 +19,9 @@ def main() -> None:
     params = xllamacpp.CommonParams()
     options = json.loads(sys.argv[1])
     params.model.path = options.pop("path")
+    threads = options.pop("threads")
+    for computing in (params.cpuparams, params.cpuparams_batch):
+        computing.n_threads = threads
     for name, value in options.items():
         setattr(params, name, value)
     server = xllamacpp.Server(params)

@@ -15,7 +15,6 @@ the whole host.) What the port promises:
 
 from typing import Literal, Protocol
 
-import attrs
 import msgspec
 
 from greenroom.protocol.identity import SessionId
@@ -39,8 +38,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """The declared cost of an image, whatever its size in bytes (P095)."""
 
 
-@attrs.frozen(slots=True)
-class SessionInfo:
+class SessionInfo(msgspec.Struct, frozen=True, gc=False):
     """Whom a call is for. Used for keys, routing and caches; nothing of it is in the request."""
 
     id: SessionId

@@ -16,14 +16,16 @@ from greenroom.store import (
     Committed,
     Create,
     Delete,
+    Enqueue,
     Failed,
     Gone,
+    KeyEntry,
     Options,
     Store,
     erasure,
     open_lmdb,
 )
-from greenroom.store.schema import ERASING
+from greenroom.store.schema import ERASING, HEADS, IDS, LOG, META, NAMES, TABLES
 from tests.store.offering import ANN, BEN, ask, ask_all, commit, made, texts
 
 OPTIONS = Options(map_size=256 << 20, reserve_bytes=0)
@@ -199,11 +201,14 @@ async def test_erased_text_leaves_no_row(tmp_path: Path) -> None:
         await ask(
             store, commit(records=b"[secret]", header=b"secret", blobs={"ab" * 32: b"secret"})
         )
+        await ask(store, Enqueue(ANN, b"[secret]", KeyEntry("key", b"secret")))
         await ask(store, Delete(ANN, b"[gone]"))
         assert store.look(ANN) == Gone()
         with store.view() as view:
-            for table in store._environment._databases:
-                assert not any(b"secret" in value for _, value in view.scan(table, b""))
+            rows = {table: list(view.scan(table, b"")) for table in TABLES}
+        assert not any(b"secret" in value for items in rows.values() for _, value in items)
+        assert {table for table, items in rows.items() if items} == {META, LOG, HEADS, NAMES, IDS}
+        assert len(rows[LOG]) == 1
 
 
 async def test_a_long_read_holds_nothing_open(tmp_path: Path) -> None:

@@ -181,8 +181,9 @@ def test_a_created_session_of_an_aborted_group_is_forgotten(
     failed, enqueued = writer.settle([Create(new, b"", b"[]"), Enqueue(ANN, b"[]")])
     assert isinstance(failed, Failed)
     assert not isinstance(enqueued, Failed)
-    (created,) = writer.settle([Create(new, b"", b"[]")])
+    created, failed = writer.settle([Create(new, b"", b"[]"), commit(ANN, consumed=(9,))])
     assert isinstance(created, Created)
+    assert isinstance(failed, Failed)
 
 
 def test_deleting_takes_the_reserve(writer: Writer, environment: Faulty) -> None:

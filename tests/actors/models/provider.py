@@ -8,12 +8,15 @@ import attrs
 import h11
 import trio
 
+from greenroom.actors.models.openai import OpenAI, openai
 from greenroom.actors.models.port import SessionInfo
+from greenroom.actors.models.retry import Retries
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.request import Messages, ModelRequest
 
 Play: TypeAlias = Callable[["Exchange"], Awaitable[None]]
 
+AT_ONCE = Retries(first_wait_seconds=0.0)
 USER = b'{"role":"user","content":"Hello"}'
 
 
@@ -183,3 +186,20 @@ def cut(*parts: bytes) -> Play:
         await exchange.hang_up()
 
     return play
+
+
+def garbled(data: bytes = b"<html>", kind: str = "text/html") -> Play:
+    """Answers with what is no stream of events."""
+
+    async def play(exchange: Exchange) -> None:
+        await exchange.start(200, kind)
+        await exchange.data(data)
+        await exchange.end()
+
+    return play
+
+
+def made(provider: Provider, **options: object) -> OpenAI:
+    """The model that a provider serves; it retries without waiting."""
+    given: dict[str, Any] = {"base_url": provider.url, "retries": AT_ONCE} | options
+    return openai("m", **given)

@@ -42,15 +42,15 @@ async def test_a_message_is_consumed_once(store: Store) -> None:
     """R83, R84: a commit that takes what is not in the queue fails whole, and alone."""
     await made(store, ANN)
     await made(store, BEN)
-    await ask(store, Enqueue(ANN, b"[a]"))
+    await ask_all(store, [Enqueue(ANN, b"[a]"), Enqueue(ANN, b"[b]")])
     bad, good = commit(ANN, consumed=(1, 9)), commit(BEN)
     failed, committed = await ask_all(store, [bad, good])
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, SaveFailed)
     assert not failed.unknown
     assert isinstance(committed, Committed)
-    assert [entry.seq for entry in store.queued(ANN)] == [1]
-    assert texts(store) == [b"[0]", b"[a]"]
+    assert [entry.seq for entry in store.queued(ANN)] == [1, 2]
+    assert texts(store) == [b"[0]", b"[a]", b"[b]"]
 
 
 async def test_a_full_queue_takes_nothing(store: Store) -> None:

@@ -1,0 +1,90 @@
+"""The calls of one answer: each is decided, run or not, and gets its one result (R175)."""
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from greenroom.actors.drafting import Draft
+from greenroom.actors.response import Answer
+from greenroom.actors.surroundings import TurnSurroundings
+from greenroom.actors.tool import ToolContext
+from greenroom.actors.tools import Door, Finished, Ticket
+from greenroom.protocol.identity import CallId
+
+if TYPE_CHECKING:
+    from greenroom.actors.session import SessionActor
+
+NOT_RUN: Final = "Not run: the turn ended before this call began."
+UNKNOWN: Final = "Interrupted: this call was running when the turn ended; it may have happened."
+
+
+@attrs.define(eq=False, slots=True)
+class Round:
+    """An answer with calls, from when it came until its outcomes are committed."""
+
+    answer: Answer
+    tickets: Sequence[Ticket]
+    answer_saved: bool = False
+    """The answer is committed, because tools that write follow it (R172)."""
+    _results: dict[CallId, Finished] = attrs.field(factory=dict)
+    _started: set[CallId] = attrs.field(factory=set)
+
+    @property
+    def intents(self) -> tuple[CallId, ...]:
+        """The calls that may change something: durable before any of them starts."""
+        return tuple([ticket.call.id for ticket in self.tickets if ticket.writes])
+
+    async def run(self, actor: "SessionActor", draft: Draft, context: ToolContext[Any]) -> None:
+        """Run what may run, at once where there are several; the rest is told why not."""
+        door = actor.services.door
+        running = []
+        for ticket in self.tickets:
+            if ticket.may_run:
+                running.append(ticket)
+            else:
+                call = ticket.call.id
+                self._results[call] = door.finished(call, ticket.reason, "refused")
+        around = TurnSurroundings(actor, draft)
+        if len(running) == 1:
+            await self._run_one(door, running[0], context, around)
+        elif running:
+            async with trio.open_nursery() as nursery:
+                for ticket in running:
+                    nursery.start_soon(self._run_one, door, ticket, context, around)
+
+    async def _run_one(
+        self, door: Door, ticket: Ticket, context: ToolContext[Any], around: TurnSurroundings
+    ) -> None:
+        call = ticket.call.id
+        self._started.add(call)
+        self._results[call] = await door.run(ticket, context.for_call(call, around))
+
+    def finished(self, door: Door) -> list[Finished]:
+        """The one result of each call, in order: what came, or what greenroom says of it (R90)."""
+        return [self._result_of(call.id, door) for call in self.answer.calls]
+
+    def _result_of(self, call: CallId, door: Door) -> Finished:
+        found = self._results.get(call)
+        if found is not None:
+            return found
+        if call in self._started:
+            return door.finished(call, UNKNOWN, "unknown")
+        return door.finished(call, NOT_RUN, "not_run")
+
+
+async def context_of_turn(actor: "SessionActor", draft: Draft) -> ToolContext[Any]:
+    """What the tools of a turn are given; the host's ``deps`` are made once for it (R220)."""
+    services = actor.services
+    deps = None if services.deps is None else services.deps(draft.info)
+    if isinstance(deps, Awaitable):
+        deps = await deps
+    return ToolContext(
+        session=actor.id,
+        person=draft.info.person,
+        turn=draft.info.turn,
+        call="",
+        deps=deps,
+        folder=services.workspace.files_root,
+    )

@@ -1,0 +1,116 @@
+"""The end of a turn: the records that settle it, whatever ended it.
+
+Every call has exactly one result right behind its message, and one record says how the turn ended
+and why, so the session takes the next message after any end (R175).
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import structs
+
+from greenroom.actors.response import Answer
+from greenroom.actors.round import Round
+from greenroom.actors.tools import Door
+from greenroom.protocol.errors import GreenroomError, SaveFailed, StoreFailed, TurnFailed
+from greenroom.protocol.identity import TurnId
+from greenroom.protocol.receipt import End
+from greenroom.protocol.record import AnyRecord, CallResult, Ended, Header
+from greenroom.protocol.usage import Usage
+
+
+class Ending(msgspec.Struct, frozen=True, gc=False):
+    """How a turn is to end, decided before it is settled."""
+
+    end: End
+    reason: str = ""
+    code: str = ""
+    answer: Answer | None = None
+    """The last answer, which is committed with the end."""
+
+
+class Settlement(msgspec.Struct, frozen=True):
+    """What settles a turn: the last thing of it that is committed."""
+
+    records: Sequence[AnyRecord]
+    ended: Ended
+    chunks: Sequence[bytes]
+    """The messages that it adds."""
+    blobs: dict[str, bytes]
+
+
+def settlement(
+    ending: Ending,
+    open_round: Round | None,
+    door: Door,
+    at: int,
+    turn: TurnId,
+    added: int,
+    usage: Usage,
+) -> Settlement:
+    """The records that end a dispatched turn.
+
+    Args:
+        ending: how and why.
+        open_round: the answer whose outcomes are not committed, if there is one.
+        door: makes the results that are missing.
+        at: milliseconds since 1970, UTC.
+        turn: which turn.
+        added: the messages of the turn that are committed already.
+        usage: of all its model calls.
+    """
+    records: list[AnyRecord] = []
+    chunks: list[bytes] = []
+    results: tuple[CallResult, ...] = ()
+    blobs: dict[str, bytes] = {}
+    answer = ending.answer if open_round is None else open_round.answer
+    if answer is not None and not (open_round is not None and open_round.answer_saved):
+        records.append(answer.record)
+        chunks.append(answer.body)
+    if open_round is not None:
+        finished = open_round.finished(door)
+        results = tuple([one.result for one in finished])
+        blobs = {
+            one.result.object: one.blob
+            for one in finished
+            if one.result.object is not None and one.blob is not None
+        }
+    chunks += [bytes(result.body) for result in results]
+    text = answer.text if answer is not None and open_round is None else ""
+    ended = Ended(
+        at,
+        turn,
+        ending.end,
+        ending.reason,
+        ending.code,
+        results,
+        text,
+        added + len(chunks),
+        usage,
+    )
+    records.append(ended)
+    return Settlement(records, ended, chunks, blobs)
+
+
+def settled_header(header: Header, messages: int, usage: Usage) -> Header:
+    """The header behind a settled turn."""
+    return structs.replace(
+        header,
+        open_turn=None,
+        messages=header.messages + messages,
+        usage=header.usage + usage,
+    )
+
+
+def unsaved(error: StoreFailed, ended: Ended) -> GreenroomError | ExceptionGroup[GreenroomError]:
+    """What waiters get when the end cannot be saved; a failed turn's own failure too (R88)."""
+    failure = SaveFailed(
+        f"The end of turn {ended.turn} cannot be saved: {error.sentence}", turn=ended.turn
+    )
+    failure.__cause__ = error
+    if ended.end in ("done", "empty"):
+        return failure
+    turn_failed = TurnFailed(
+        f"Turn {ended.turn} ended {ended.end}: {ended.reason}", turn=ended.turn, end=ended.end
+    )
+    return ExceptionGroup("The turn failed and could not be saved.", [turn_failed, failure])
