@@ -24,7 +24,6 @@ from greenroom.protocol.encoding import (
 )
 from greenroom.protocol.errors import (
     GreenroomError,
-    HostFull,
     Missing,
     SaveFailed,
     SessionLost,
@@ -51,7 +50,7 @@ from greenroom.protocol.record import (
 )
 from greenroom.protocol.runtime_context import check_anchors
 from greenroom.protocol.usage import Usage
-from greenroom.store.contract import Absent, Claim, Claimed, ClaimVerdict, Failed, Gone
+from greenroom.store.contract import Absent, Claim, Claimed, ClaimVerdict, Failed, Gone, Known
 
 UNKNOWN: str = "Unknown outcome: the host stopped while this call ran; it may have happened."
 NOT_RUN: str = "Not run: the host stopped before this call began."
@@ -63,14 +62,8 @@ async def activated(services: Services, session: SessionId) -> SessionActor:
     Raises:
         Missing: there is none.
         SetAside: what is stored does not fit together; the reason is in it.
-        HostFull: as many are live as the bound allows.
         StoreFailed: the store could not do it.
     """
-    limits = services.limits
-    if len(services.actors) >= limits.live_sessions_max:
-        raise HostFull(
-            f"{limits.live_sessions_max:,} sessions are live.", bound=limits.live_sessions_max
-        )
     claimed = await _claim(services, session)
     try:
         actor = _read_back(services, session, claimed)
@@ -238,13 +231,14 @@ async def _settle_interrupted(actor: SessionActor) -> None:
         messages=actor.header.messages + len(results),
         usage=actor.header.usage + usage,
     )
-    error = await actor.commit([ended], header).get_shielded()
-    if isinstance(error, SessionLost):
-        raise error
-    if error is not None:
+    obstacle = await actor.commit([ended], header).get_shielded()
+    if isinstance(obstacle, SessionLost):
+        raise obstacle
+    if obstacle is not None:
+        assert not isinstance(obstacle, Known), "the end of a turn registers no key"
         raise SaveFailed(
-            f"The interrupted turn {start.turn} cannot be settled: {error.sentence}"
-        ) from error
+            f"The interrupted turn {start.turn} cannot be settled: {obstacle.sentence}"
+        ) from obstacle
     chunks = [bytes(result.body) for result in results]
     actor.conversation.adopt(actor.conversation.plus(chunks))
 

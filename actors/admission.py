@@ -26,6 +26,7 @@ from greenroom.protocol.errors import (
     Missing,
     QueueFull,
     StoreDamaged,
+    StoreFailed,
     StoreUnavailable,
     TooLarge,
 )
@@ -131,42 +132,39 @@ def _content(content: str | Sequence[TextPart | ImagePart], limits: Limits) -> C
 
 
 async def accept(actor: SessionActor, message: Admitted) -> Receipt:
-    """Make a message durable and say where it stands."""
-    repeated = _known(actor, message)
-    if repeated is not None:
-        return repeated
+    """Make a message durable and say where it stands.
+
+    Whether its key was used before is decided in the transaction that would register it, so two
+    callers at once get one turn (R177).
+    """
     submission = message.submission
     if not _starts_now(actor, submission):
         return await _queue(actor, message)
-    slot: Slot[int] = Slot()
+    slot: Slot[int | Known] = Slot()
     turn = actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
     turn.accepted = slot
     number = await slot.get()
+    if isinstance(number, Known):
+        return _repeated(actor, message.keys[0], number)
     cursor = Cursor(actor.services.store.incarnation, number)
     return Receipt(submission.message, "started", 0, turn.number, repeated=False, cursor=cursor)
 
 
 async def accept_and_wait(actor: SessionActor, message: Admitted) -> Outcome | Receipt:
     """Accept a message; on an idle session its outcome is waited for at once, with one wake."""
-    if _known(actor, message) is None and _starts_now(actor, message.submission):
-        submission = message.submission
-        slot = actor.outcomes.wait_for(submission.message)
-        actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
-        try:
-            return await slot.get()
-        finally:
-            if not slot.filled:
-                actor.outcomes.forget(submission.message, slot)
-    return await accept(actor, message)
-
-
-def _known(actor: SessionActor, message: Admitted) -> Receipt | None:
-    """The first receipt of a key that was used before. Raises :class:`KeyReused` (R177)."""
-    if not message.keys:
-        return None
-    entry = message.keys[0]
-    known = actor.services.store.known(actor.id, entry.key)
-    return None if known is None else _repeated(actor, entry, known)
+    submission = message.submission
+    if not _starts_now(actor, submission):
+        return await _queue(actor, message)
+    slot = actor.outcomes.wait_for(submission.message)
+    actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
+    try:
+        outcome = await slot.get()
+    finally:
+        if not slot.filled:
+            actor.outcomes.forget(submission.message, slot)
+    if isinstance(outcome, Known):
+        return _repeated(actor, message.keys[0], outcome)
+    return outcome
 
 
 def _repeated(actor: SessionActor, entry: KeyEntry, known: Known) -> Receipt:
@@ -212,7 +210,8 @@ async def _queue(actor: SessionActor, message: Admitted) -> Receipt:
     own_turn = gateway.would_wait(submission)
     record = _acceptance(actor, submission, own_turn=own_turn)
     if not actor.services.policy.durable_intake:
-        return _keep(actor, message, record, own_turn=own_turn)
+        first = _first_of_key(actor, message)
+        return first or _keep(actor, message, record, own_turn=own_turn)
     slot: Slot[EnqueueVerdict] = Slot()
     arrival = _Arrival(actor, message, record, own_turn, slot)
     gateway.expect(submission)
@@ -253,6 +252,8 @@ def _arrived(arrival: _Arrival, verdict: EnqueueVerdict) -> None:
     """The store's callback: the message has its place before anybody wakes."""
     services, submission = arrival.actor.services, arrival.message.submission
     arrival.actor.gateway.refused(submission)
+    if isinstance(verdict, Failed) and verdict.unknown:
+        verdict = _read_back(arrival, verdict)
     if isinstance(verdict, Queued):
         entry = Waiting(submission, verdict.seq, verdict.number, arrival.own_turn)
         # The actor may have been replaced meanwhile; whoever is live now takes the message.
@@ -265,6 +266,21 @@ def _arrived(arrival: _Arrival, verdict: EnqueueVerdict) -> None:
             actor.turn.stop("cancelled", "Interrupted by a message.")
         actor.go_on()
     arrival.slot.put(verdict)
+
+
+def _read_back(arrival: _Arrival, verdict: Failed) -> EnqueueVerdict:
+    """Where it is not known whether a message was stored, the stored queue decides (R86)."""
+    try:
+        queue = arrival.actor.services.store.queued(arrival.actor.id)
+    except StoreFailed:
+        return verdict
+    for entry in queue:
+        if any(
+            isinstance(record, Accepted) and record.message == arrival.record.message
+            for record in decode_records(entry.records)
+        ):
+            return Queued(entry.seq, entry.number)
+    return verdict
 
 
 def _queued(
@@ -284,6 +300,25 @@ def _queued(
             f"The message was not kept: {verdict.error.sentence}"
         ) from verdict.error
     raise Missing(f"There is no session {actor.id} any more.", session=str(actor.id))
+
+
+def _first_of_key(actor: SessionActor, message: Admitted) -> Receipt | None:
+    """The receipt of the key's first message, which the store may not know yet (R177)."""
+    if not message.keys:
+        return None
+    store, entry, turn = actor.services.store, message.keys[0], actor.turn
+    known = store.known(actor.id, entry.key)
+    if known is not None:
+        return _repeated(actor, entry, known)
+    first = actor.gateway.of_key(entry.key)
+    if first is None and turn is not None and any(k.key == entry.key for k in turn.entry.keys):
+        first = turn.entry
+    if first is None:
+        return None
+    if first.keys[0].digest != entry.digest:
+        raise KeyReused(f"The key {entry.key!r} was used for another message.", key=entry.key)
+    cursor = Cursor(store.incarnation, actor.number)
+    return Receipt(first.submission.message, "queued", 0, None, repeated=True, cursor=cursor)
 
 
 def _keep(actor: SessionActor, message: Admitted, record: Accepted, *, own_turn: bool) -> Receipt:

@@ -80,6 +80,7 @@ Drafted: TypeAlias = Draft | Refusal
 
 async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
     """Prepare a message's turn; whatever keeps it from being sent is a refusal (R27, R80)."""
+    actor.mapped = None
     try:
         return await _drafted(actor, entry, turn)
     except GreenroomError as error:
@@ -94,7 +95,8 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     if kept is None or kept.composition.model != model.name:
         composed = await compose(services, header, actor.instructions, model.name)
         kept, blobs = composed.kept, composed.blobs
-        if len(conversation):
+        if header.messages:
+            # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = _projected_anew(actor, kept, model.name)
     snapshot: RuntimeContextSnapshot | None = None
     if submission.picks:

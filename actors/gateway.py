@@ -109,23 +109,17 @@ class Gateway:
         self._arriving_waits -= self._counts_as_waiting(submission)
 
     def add(self, entry: Waiting, *, front: bool = False) -> None:
-        """Put an entry behind all others, or (an interruption) behind earlier interruptions."""
-        if not front:
-            self._line.append(entry)
-            return
-        place = 0
-        while place < len(self._line) and self._line[place].submission.when == "interrupt":
-            place += 1
-        self._line.insert(place, entry)
+        """Put an entry behind all others, or (an interruption) in front of them (R178)."""
+        self._line.insert(0 if front else len(self._line), entry)
 
     def put_back(self, entries: list[Waiting]) -> None:
-        """Steers of a round that was not committed stand in front again, once (R123)."""
-        interrupts = 0
-        while (
-            interrupts < len(self._line) and self._line[interrupts].submission.when == "interrupt"
-        ):
-            interrupts += 1
-        self._line[interrupts:interrupts] = entries
+        """What was taken and not committed stands at its old place again, once (R123)."""
+        if not entries:
+            return
+        place = 0
+        while place < len(self._line) and _is_before(self._line[place], entries[0]):
+            place += 1
+        self._line[place:place] = entries
 
     def take_prompt(self) -> Waiting | None:
         """The message whose turn is next."""
@@ -150,10 +144,20 @@ class Gateway:
         """Take a message out again (R127)."""
         return self._line.pop(place)
 
-    def put_at(self, place: int, entry: Waiting) -> None:
-        """It could not be taken back: it stands where it stood."""
-        self._line.insert(place, entry)
-
     def holds(self, message: MessageId) -> bool:
         """Whether the message is queued."""
         return self.place_of(message) is not None
+
+    def of_key(self, key: str) -> Waiting | None:
+        """The queued message that came with an idempotency key and is not stored yet (R93)."""
+        for entry in self._line:
+            if any(used.key == key for used in entry.keys):
+                return entry
+        return None
+
+
+def _is_before(standing: Waiting, returning: Waiting) -> bool:
+    """Whether a message that stands in the line is served before one that comes back to it."""
+    if standing.seq is not None and returning.seq is not None:
+        return standing.seq < returning.seq
+    return standing.submission.when == "interrupt"

@@ -1,7 +1,8 @@
 """What callers hold: a handle to one session. It holds no state, and reading wakes nothing (R219)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Final
 
 import trio
 from msgspec import structs
@@ -16,7 +17,6 @@ from greenroom.protocol.errors import (
     Missing,
     SaveFailed,
     SkillNotGiven,
-    WouldWaitForItself,
 )
 from greenroom.protocol.identity import MessageId, SessionId, TurnId
 from greenroom.protocol.message import ImagePart, TextPart
@@ -34,6 +34,9 @@ from greenroom.protocol.turn import TurnRecord
 
 if TYPE_CHECKING:
     from greenroom.actors.host import Host
+
+_NOBODY: Final = nullcontext()
+"""A caller who runs in no turn waits in nobody's way."""
 
 
 class Session:
@@ -87,10 +90,10 @@ class Session:
         key: str | None = None,
     ) -> Outcome:
         """:meth:`prompt` and :meth:`outcome` in one call (R213)."""
-        self._refuse_own_turn()
-        actor = await self._actor()
-        answer = await accept_and_wait(actor, admitted(actor, content, skills, when, key))
-        return answer if isinstance(answer, Outcome) else await self.outcome(answer)
+        with self._waiting():
+            actor = await self._actor()
+            answer = await accept_and_wait(actor, admitted(actor, content, skills, when, key))
+            return answer if isinstance(answer, Outcome) else await self._outcome(answer.message)
 
     async def outcome(self, of: Receipt | MessageId, /) -> Outcome:
         """Wait for what becomes of a message: the same answer before and after a restart (R213).
@@ -98,10 +101,13 @@ class Session:
         Raises:
             Missing: the session has no such message.
             SaveFailed: its turn ended and could not be saved; ``flush()`` may.
-            WouldWaitForItself: a tool asks for an outcome of the session whose turn it runs in.
+            WouldWaitForItself: a tool asks for an outcome of the session whose turn it runs in,
+                or of one that waits for that turn (P157).
         """
-        message = of.message if isinstance(of, Receipt) else of
-        self._refuse_own_turn()
+        with self._waiting():
+            return await self._outcome(of.message if isinstance(of, Receipt) else of)
+
+    async def _outcome(self, message: MessageId) -> Outcome:
         actor = self._live()
         if actor is None or not actor.expects(message):
             found = outcome_of(self._reader.committed(), message)
@@ -113,10 +119,12 @@ class Session:
             return self._told_now(actor, message)
         slot = actor.outcomes.wait_for(message)
         try:
-            return await slot.get()
+            outcome = await slot.get()
         finally:
             if not slot.filled:
                 actor.outcomes.forget(message, slot)
+        # A key that was used before leads to the message that used it, which has an outcome.
+        return outcome if isinstance(outcome, Outcome) else await self._outcome(message)
 
     def _told_now(self, actor: SessionActor, message: MessageId) -> Outcome:
         """The outcome of a message that no turn has and no queue holds."""
@@ -127,12 +135,12 @@ class Session:
             raise SaveFailed(f"What became of the message is not saved yet in {self.id}.")
         raise Missing(f"The session {self.id} has no message {message!r}.", message=message)
 
-    def _refuse_own_turn(self) -> None:
-        if RUNNING.get() == self.id:
-            raise WouldWaitForItself(
-                f"This runs inside a turn of {self.id} and would wait for its end.",
-                session=str(self.id),
-            )
+    def _waiting(self) -> AbstractContextManager[None]:
+        """Where a tool waits for this session, that is noted, and refused if it is a circle."""
+        waiter = RUNNING.get()
+        if waiter is None:
+            return _NOBODY
+        return self._host.services.waits.waiting(waiter, self.id)
 
     async def recall(self, message: Receipt | MessageId, /) -> bool:
         """Take back a message that is still queued; False when it is not (R127)."""
@@ -154,9 +162,9 @@ class Session:
                     accepted, refused = record, False
                 case NotSent(message=found) if found == name:
                     refused = True
-        if accepted is None or not refused:
-            raise Missing(f"The session {self.id} has no message {name!r} that was not sent.")
         actor = await self._actor()
+        if accepted is None or not refused or actor.expects(name):
+            raise Missing(f"The session {self.id} has no message {name!r} that was not sent.")
         submission = structs.replace(submission_of(accepted), key=None)
         return await accept(actor, Admitted(submission, ()))
 

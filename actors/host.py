@@ -26,7 +26,7 @@ from greenroom.actors.world import World
 from greenroom.protocol.budget import Budget, TokenEstimate, budget_of
 from greenroom.protocol.composition import Composition, SystemString, compose
 from greenroom.protocol.encoding import encode_records
-from greenroom.protocol.errors import GreenroomError, Missing, PendingSave, Rewound
+from greenroom.protocol.errors import GreenroomError, HostFull, Missing, PendingSave, Rewound
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.phase import Phase, Step
@@ -80,20 +80,14 @@ async def open_host(
             if isinstance(store, str | PathLike)
             else store
         )
+        world = world or World()
+        door = _door(workspace, tools, limits, world)
         async with trio.open_nursery() as nursery:
             services = _services(
-                nursery,
-                kept,
-                workspace,
-                models,
-                tools,
-                deps,
-                policy,
-                composer,
-                limits,
-                world or World(),
+                nursery, kept, workspace, models, door, deps, policy, composer, limits, world
             )
             host = Host(services)
+            stack.callback(host._ended)
             helpers = trio.CancelScope()
             nursery.start_soon(host._look_after, helpers)
             try:
@@ -108,21 +102,26 @@ async def open_host(
         raise failure
 
 
+def _door(workspace: Workspace, tools: Iterable[Tool[Any]], limits: Limits, world: World) -> Door:
+    """The tools, and that each agent names only such as there are."""
+    door = Door(tools, limits, world.now, with_files=workspace.files_root is not None)
+    for agent in workspace.agents.values():
+        door.box(agent)
+    return door
+
+
 def _services(
     nursery: trio.Nursery,
     store: Store,
     workspace: Workspace,
     models: Mapping[str, Model],
-    tools: Iterable[Tool[Any]],
+    door: Door,
     deps: Deps | None,
     policy: Policy,
     composer: Composer,
     limits: Limits,
     world: World,
 ) -> Services:
-    door = Door(tools, limits, world.now, with_files=workspace.files_root is not None)
-    for agent in workspace.agents.values():
-        door.box(agent)
     capabilities = {model.name: model.capabilities for model in models.values()}
 
     def counted(composition: Composition, system: SystemString) -> Budget:
@@ -146,6 +145,7 @@ def _services(
         trio.CapacityLimiter(READING_THREADS),
         WeakValueDictionary(),
         Bell(),
+        Bell(),
     )
 
 
@@ -156,7 +156,6 @@ class Host(Scope):
         super().__init__(self, None)
         self.services = services
         self._activating: dict[SessionId, trio.Event] = {}
-        self._ended = trio.Event()
 
     def tenant(self, name: str, /) -> Scope:
         """What one tenant sees: nothing of another, nor that there is one (R218)."""
@@ -182,6 +181,7 @@ class Host(Scope):
             if waiting is None:
                 break
             await waiting.wait()
+        self._check_room()
         done = self._activating[session] = trio.Event()
         try:
             actor = await activated(self.services, session)
@@ -191,6 +191,12 @@ class Host(Scope):
             done.set()
         actor.go_on()
         return actor
+
+    def _check_room(self) -> None:
+        """Refuse one more live session than the bound; those on their way count (R185)."""
+        bound = self.services.limits.live_sessions_max
+        if len(self.services.actors) + len(self._activating) >= bound:
+            raise HostFull(f"{bound:,} sessions are live.", bound=bound)
 
     def events(self, session: SessionId, after: Cursor | None) -> Events:
         """A reader of a session's events."""
@@ -243,6 +249,9 @@ class Host(Scope):
         if not isinstance(verdict, Done):
             raise Missing(f"There is no session {session}.", session=str(session))
         self.services.published(session, verdict.number, (record,))
+        shared = self.services.subscribers.get(session)
+        if shared is not None:
+            shared.close()
         if actor is not None and actor.phase is Phase.IDLE:
             self._close(actor)
 
@@ -261,10 +270,13 @@ class Host(Scope):
         idle = self.services.limits.idle_seconds
         while True:
             await trio.sleep(idle / 2)
-            deadline = trio.current_time() - idle
-            for actor in list(self.services.actors.values()):
-                if actor.is_quiet and actor.last_active <= deadline:
-                    self.passivate(actor)
+            self._passivate_older(trio.current_time() - idle)
+
+    def _passivate_older(self, deadline: float) -> None:
+        # A function of its own, so that no variable of the loop keeps the last one while it sleeps.
+        for actor in list(self.services.actors.values()):
+            if actor.is_quiet and actor.last_active <= deadline:
+                self.passivate(actor)
 
     def passivate(self, actor: SessionActor) -> None:
         """Let an idle session go; the next message activates it again."""
@@ -293,21 +305,39 @@ class Host(Scope):
         services = self.services
         services.closing = True
         helpers.cancel()
-        nursery.cancel_scope.deadline = trio.current_time() + services.limits.settle_seconds_max
-        for actor in list(services.actors.values()):
+        actors = list(services.actors.values())
+        for actor in actors:
             if actor.turn is not None:
                 actor.turn.stop("interrupted", "The host stopped.")
-            elif actor.phase is Phase.UNSAVED:
-                nursery.start_soon(self._last_flush, actor)
-        for shared in list(services.subscribers.values()):
+        with trio.move_on_after(services.limits.settle_seconds_max):
+            while any(actor.turn is not None for actor in actors):
+                await services.settled.wait()
+            for actor in actors:
+                await self._last_flush(actor)
+        nursery.cancel_scope.cancel()
+        for model in services.models.values():
+            await _close_model(model)
+
+    def _ended(self) -> None:
+        """Every turn is settled: readers have all there is to read, and nobody waits for ever."""
+        for shared in list(self.services.subscribers.values()):
             shared.close()
-        services.bell.close()
+        self.services.bell.close()
+        for actor in list(self.services.actors.values()):
+            actor.leave()
 
     async def _last_flush(self, actor: SessionActor) -> None:
         try:
             await actor.flush()
         except GreenroomError:
             return
+
+
+async def _close_model(model: Model) -> None:
+    """Close a model that can be closed: it opens again when it is used again."""
+    close = getattr(model, "aclose", None)
+    if close is not None:
+        await close()
 
 
 def _nobody_waits(verdict: object) -> None:

@@ -1,5 +1,7 @@
 """One call of a model: the committed request goes out, words come in as they are said."""
 
+from collections.abc import Sequence
+
 import attrs
 
 from greenroom.actors.conversation import Conversation
@@ -9,6 +11,7 @@ from greenroom.actors.services import Services
 from greenroom.actors.subscribers import LiveText
 from greenroom.protocol.errors import ModelFailed
 from greenroom.protocol.identity import TurnId, made_valid
+from greenroom.protocol.record import AnyRecord, Responded
 from greenroom.protocol.request import ModelRequest
 
 _SAID_MAX = 2_000
@@ -42,6 +45,12 @@ class Stream:
         self.live = LiveText(self.turn, self.block, None if shared is None else shared.bell)
         if shared is not None:
             shared.live = self.live
+
+    def committed(self, records: Sequence[AnyRecord]) -> None:
+        """An answer that is told whole is not live any more: who joins now has it from there."""
+        for record in records:
+            if type(record) is Responded:
+                self.end()
 
     def end(self) -> None:
         """Nothing more comes."""

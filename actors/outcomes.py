@@ -6,23 +6,24 @@ from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.identity import MessageId
 from greenroom.protocol.receipt import Outcome
+from greenroom.store.contract import Known
 
 
 @attrs.define(eq=False, slots=True)
 class Outcomes:
     """The waiters of one session."""
 
-    _slots: dict[MessageId, list[Slot[Outcome]]] | None = None
+    _slots: dict[MessageId, list[Slot[Outcome | Known]]] | None = None
 
-    def wait_for(self, message: MessageId) -> Slot[Outcome]:
+    def wait_for(self, message: MessageId) -> Slot[Outcome | Known]:
         """A slot that gets the message's outcome."""
-        slot: Slot[Outcome] = Slot()
+        slot: Slot[Outcome | Known] = Slot()
         if self._slots is None:
             self._slots = {}
         self._slots.setdefault(message, []).append(slot)
         return slot
 
-    def forget(self, message: MessageId, slot: Slot[Outcome]) -> None:
+    def forget(self, message: MessageId, slot: Slot[Outcome | Known]) -> None:
         """The waiter left; only the waiting ends (R213)."""
         waiting = (self._slots or {}).get(message)
         if waiting is not None and slot in waiting:
@@ -33,6 +34,12 @@ class Outcomes:
         if self._slots:
             for slot in self._slots.pop(message, ()):
                 slot.put(outcome)
+
+    def repeated(self, message: MessageId, known: Known) -> None:
+        """The message was no new one: its key was used before (R177)."""
+        if self._slots:
+            for slot in self._slots.pop(message, ()):
+                slot.put(known)
 
     def reject(
         self, message: MessageId, error: GreenroomError | ExceptionGroup[GreenroomError]

@@ -7,12 +7,17 @@ nothing is written twice (R84, R85). Plain and synchronous.
 
 from collections import deque
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import attrs
 import msgspec
 
+from greenroom.protocol.errors import SessionLost, StoreFailed
 from greenroom.protocol.record import AnyRecord, Header
-from greenroom.store.contract import Commit
+from greenroom.store.contract import Commit, Known
+
+Obstacle: TypeAlias = StoreFailed | SessionLost | Known
+"""What may keep a boundary from being written; ``Known``: its message's key was used before."""
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False):

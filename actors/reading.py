@@ -5,6 +5,7 @@ so changing it changes nothing (R97, R167).
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import attrs
 from msgspec import structs
@@ -13,7 +14,7 @@ from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import turns_of
 from greenroom.protocol.encoding import decode_header, decode_records
-from greenroom.protocol.errors import Missing
+from greenroom.protocol.errors import Missing, StoreDamaged
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.phase import TURN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
@@ -31,6 +32,7 @@ from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry, messages_of, transcript_of
 from greenroom.protocol.turn import TurnRecord
+from greenroom.protocol.usage import Usage
 from greenroom.store.contract import Stored
 
 END_OF_COMMIT = 1_000_000
@@ -105,13 +107,12 @@ class SessionReader:
 
     def contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The runtime context snapshots, version-2 ones among them."""
-        found = []
-        for record in self.records():
-            if (isinstance(record, Dispatched) and record.snapshot is not None) or isinstance(
-                record, LegacyContext
-            ):
-                found.append(record.snapshot)
-        return tuple(found)
+        found = [
+            record.snapshot
+            for record in self.records()
+            if isinstance(record, Dispatched | LegacyContext)
+        ]
+        return tuple(snapshot for snapshot in found if snapshot is not None)
 
     def checkpoints(self) -> tuple[SystemPromptCheckpoint, ...]:
         """The prompt checkpoints."""
@@ -133,9 +134,27 @@ class SessionReader:
         return self.services.actors.get(self.id)
 
 
+_UNREADABLE: Final = SessionSummary(
+    session=SessionId("", ""),
+    agent="",
+    person=None,
+    preset="",
+    model=None,
+    phase=Phase.SET_ASIDE.value,
+    queued=0,
+    turns=0,
+    messages=0,
+    created=0,
+    usage=Usage(),
+)
+
+
 def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
-    """A session in a listing."""
-    header = actor.header if actor is not None else decode_header(stored.header)
+    """A session in a listing; a header that cannot be read hides no other session (R92)."""
+    try:
+        header = actor.header if actor is not None else decode_header(stored.header)
+    except StoreDamaged:
+        return structs.replace(_UNREADABLE, session=stored.session, queued=stored.queued)
     return SessionSummary(
         session=stored.session,
         agent=header.agent,

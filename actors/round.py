@@ -38,6 +38,8 @@ class Round:
 
     async def run(self, actor: "SessionActor", draft: Draft, context: ToolContext[Any]) -> None:
         """Run what may run, at once where there are several; the rest is told why not."""
+        # Cancelled while the answer was saved: then no tool of it starts.
+        await trio.lowlevel.checkpoint_if_cancelled()
         door = actor.services.door
         running = []
         for ticket in self.tickets:

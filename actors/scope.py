@@ -1,6 +1,6 @@
 """What a host and each of its tenants answer: sessions, listings, the feed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import trio
@@ -10,10 +10,10 @@ from greenroom.actors.listing import Listing
 from greenroom.actors.subscribers import Feed
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
-from greenroom.protocol.errors import Mismatch, Missing
+from greenroom.protocol.errors import Busy, Mismatch, Missing
 from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import Header, Opened
+from greenroom.protocol.record import Header, Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
 from greenroom.store.contract import Create, Created, CreateVerdict, Exists, Failed, Stored
 
@@ -56,18 +56,23 @@ class Scope:
             UnknownAgent, UnknownPreset: not in the workspace.
         """
         services = self._host.services
-        check_name(key, "session key", services.limits)
-        session = SessionId(self._tenant or DEFAULT_TENANT, key)
+        session = self.id_of(key)
         stored = services.store.look(session)
         if isinstance(stored, Stored):
             header = decode_header(stored.header)
         elif agent is None:
             raise Missing(f"There is no session {session}.", session=str(session))
         else:
-            header = await self._created(session, agent, person, preset, dict(labels or {}))
-        _check_same(session, header, agent, person)
+            header = await self.create(
+                session, agent=agent, person=person, preset=preset, labels=labels
+            )
+        check_same(session, header, agent, person)
         handle = Session(self._host, session)
         if preset is not None and preset != self._preset_of(session, header):
+            if header.open_turn is not None and self._host.live(session) is None:
+                raise Busy(
+                    f"A turn of the session {session} was interrupted.", reason="interrupted"
+                )
             await handle.set_permission_preset(preset)
         return handle
 
@@ -75,17 +80,35 @@ class Scope:
         actor = self._host.live(session)
         return actor.header.preset if actor is not None else header.preset
 
-    async def _created(
+    def id_of(self, key: str, /) -> SessionId:
+        """The full name of the session of that key. Raises ``InvalidInput``, ``TooLarge``."""
+        check_name(key, "session key", self._host.services.limits)
+        return SessionId(self._tenant or DEFAULT_TENANT, key)
+
+    async def create(
         self,
         session: SessionId,
+        /,
+        *,
         agent: str,
-        person: str | None,
-        preset: str | None,
-        labels: dict[str, str],
+        person: str | None = None,
+        preset: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        history: Sequence[Imported | LegacyContext] = (),
     ) -> Header:
+        """Make a session, once, however many ask; its header, also if it was there already.
+
+        ``history`` is carried as it is; its messages are the conversation's first (R48).
+
+        Raises:
+            UnknownAgent, UnknownPreset: not in the workspace.
+            Missing: it was deleted.
+            Mismatch: it is there, and a history was to make it.
+        """
         services = self._host.services
         workspace = services.workspace
         declared = workspace.agent(agent)
+        labels = dict(labels or {})
         for name in (*labels, *labels.values(), *([person] if person is not None else ())):
             check_name(name, "person or label", services.limits)
         chosen = preset or declared.preset or workspace.presets.strictest.id
@@ -94,16 +117,28 @@ class Scope:
             workspace.instructions, limiter=services.reading
         )
         now = services.world.now()
-        header = Header(agent, person, chosen, None, now, labels=labels)
-        opened = Opened(now, agent, person, chosen, instructions)
+        messages = [record for record in history if isinstance(record, Imported)]
+        header = Header(
+            agent,
+            person,
+            chosen,
+            None,
+            now,
+            users=sum(record.ordinal is not None for record in messages),
+            messages=len(messages),
+            labels=labels,
+        )
+        records = (Opened(now, agent, person, chosen, instructions), *history)
         slot: Slot[CreateVerdict] = Slot()
-        operation = Create(session, encode_header(header), encode_records([opened]), _terms(header))
+        operation = Create(session, encode_header(header), encode_records(records), _terms(header))
         services.store.offer(operation, slot.put)
         verdict = await slot.get_shielded()
         match verdict:
             case Created(number=number):
-                services.published(session, number, (opened,))
+                services.published(session, number, records)
                 return header
+            case Exists() if history:
+                raise Mismatch(f"There is a session {session}; a history makes a new one.")
             case Exists(header=stored):
                 return decode_header(stored)
             case Failed(error=error):
@@ -146,7 +181,7 @@ class Scope:
         return Feed(services.store, services.bell, self._tenant, after)
 
 
-def _check_same(session: SessionId, header: Header, agent: str | None, person: str | None) -> None:
+def check_same(session: SessionId, header: Header, agent: str | None, person: str | None) -> None:
     """Raise :class:`Mismatch` for another agent or person than stored (R219)."""
     for what, asked, stored in (
         ("agent", agent, header.agent),

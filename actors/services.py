@@ -12,6 +12,7 @@ from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.subscribers import Subscribers
 from greenroom.actors.tools import Door
 from greenroom.actors.waiting import Bell, Turnstile
+from greenroom.actors.waits import Waits
 from greenroom.actors.workspace import Workspace
 from greenroom.actors.world import World
 from greenroom.protocol.composition import Composition, Ingredients
@@ -64,8 +65,12 @@ class Services:
     """By session, as long as somebody reads."""
     bell: Bell
     """Rings when anything is committed, for the readers of the feed."""
+    settled: Bell
+    """Rings when a turn is over, for a host that stops."""
     actors: dict[SessionId, "SessionActor"] = attrs.field(factory=dict)
     """The live ones."""
+    waits: Waits = attrs.field(factory=Waits)
+    """Which turn waits for which session."""
     closing: bool = False
     """The host stops: no turn starts any more."""
 

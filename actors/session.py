@@ -17,7 +17,7 @@ from greenroom.actors.conversation import Conversation
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
-from greenroom.actors.pending import Pending, Sealed
+from greenroom.actors.pending import Obstacle, Pending, Sealed
 from greenroom.actors.services import Services
 from greenroom.actors.turn import Turn
 from greenroom.actors.waiting import Slot
@@ -30,6 +30,7 @@ from greenroom.protocol.errors import (
     SessionFailed,
     SessionLost,
     StoreFailed,
+    StoreUnavailable,
 )
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.permission import Preset
@@ -45,6 +46,7 @@ from greenroom.store.contract import (
     CommitVerdict,
     Failed,
     KeyEntry,
+    Known,
     Stored,
 )
 
@@ -52,11 +54,22 @@ RUNNING: Final[ContextVar[SessionId | None]] = ContextVar("greenroom_running", d
 """The session whose turn this task runs in: a tool that waits for it would wait for itself."""
 
 
-class Saving(Slot[StoreFailed | SessionLost | None]):
+class Saving(Slot[Obstacle | None]):
     """A boundary on its way to disk; filled with what kept it from getting there, or None."""
 
-    __slots__ = ("sealed",)
+    __slots__ = ("_then", "sealed")
     sealed: Sealed
+
+    def __init__(self, then: Callable[[Sealed, Obstacle | None], None] | None) -> None:
+        super().__init__()
+        self._then = then
+
+    def fill(self, obstacle: Obstacle | None) -> None:
+        """The verdict is there."""
+        if self._then is None:
+            self.put(obstacle)
+        else:
+            self._then(self.sealed, obstacle)
 
 
 @attrs.define(eq=False, slots=True)
@@ -148,12 +161,14 @@ class SessionActor:
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
         blobs: Mapping[str, bytes] | None = None,
+        then: Callable[[Sealed, Obstacle | None], None] | None = None,
     ) -> Saving:
         """Seal one boundary and offer it, behind whatever of this session is on its way (R91).
 
-        Wait for it with ``get_shielded``: once offered, the verdict decides what is true.
+        Wait for it with ``get_shielded``, since once offered the verdict decides what is true; or
+        give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
-        saving = Saving()
+        saving = Saving(then)
         seal = partial(self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs)
         if self._saving:
             self._behind.append((saving, seal))
@@ -163,7 +178,7 @@ class SessionActor:
 
     def save(self, sealed: Sealed) -> Saving:
         """Offer a commit that was sealed before: again, and unchanged."""
-        saving = Saving()
+        saving = Saving(None)
         self._offer(saving, sealed)
         return saving
 
@@ -177,23 +192,39 @@ class SessionActor:
         self._saving = False
         if type(verdict) is Committed:
             self._written(saving.sealed, verdict)
-            saving.put(None)
+            obstacle = None
         else:
-            self._not_written(saving, verdict)
+            obstacle = self._obstacle(saving.sealed, verdict)
+        try:
+            saving.fill(obstacle)
+        except Exception as error:
+            self.fail(error)
         if self._behind:
-            behind, seal = self._behind.pop(0)
-            self._offer(behind, seal())
+            self._pass_on(obstacle)
 
-    def _not_written(self, saving: Saving, verdict: CommitVerdict) -> None:
+    def _pass_on(self, obstacle: Obstacle | None) -> None:
+        """Offer what waited; but nothing is committed before what could not be written (R91)."""
+        saving, seal = self._behind.pop(0)
+        if obstacle is None or isinstance(obstacle, Known):
+            self._offer(saving, seal())
+            return
+        refused = StoreUnavailable("What came before it could not be saved.")
+        for waiting in (saving, *(one for one, _ in self._behind)):
+            waiting.fill(refused)
+        self._behind.clear()
+
+    def _obstacle(self, sealed: Sealed, verdict: CommitVerdict) -> Obstacle | None:
+        """What kept a commit from being written; None if it turns out that it was."""
         if isinstance(verdict, Failed):
-            verdict = self._read_back(saving.sealed, verdict)
+            verdict = self._read_back(sealed, verdict)
         if isinstance(verdict, Committed):
-            self._written(saving.sealed, verdict)
-            saving.put(None)
-        elif isinstance(verdict, Failed):
-            saving.put(verdict.error)
-        else:
-            saving.put(SessionLost(f"The session {self.id} was taken over: {verdict}."))
+            self._written(sealed, verdict)
+            return None
+        if isinstance(verdict, Failed):
+            return verdict.error
+        if isinstance(verdict, Known):
+            return verdict
+        return SessionLost(f"The session {self.id} was taken over: {verdict}.")
 
     def _read_back(self, sealed: Sealed, verdict: Failed) -> Failed | Committed:
         """Where the outcome of a commit is not known, what is stored decides (R85)."""
@@ -216,6 +247,8 @@ class SessionActor:
         self.head = verdict.head
         self.number = verdict.number
         self.header = sealed.header
+        if self.turn is not None and self.turn.stream is not None:
+            self.turn.stream.committed(sealed.records)
         self.services.published(self.id, verdict.number, sealed.records)
 
     def lose(self, error: SessionLost) -> None:
@@ -223,8 +256,15 @@ class SessionActor:
         lost = self.pending.drop()
         if lost:
             error.facts["lost"] = [type(r).__name__ for sealed in lost for r in sealed.records]
-        self.step(Step.CLOSE)
+        self._close()
         self.outcomes.reject_all(error)
+
+    def _close(self) -> None:
+        """Nothing leads on from here; the next message activates the session anew."""
+        if self.phase is not Phase.CLOSED:
+            self.step(Step.CLOSE)
+        if self.services.actors.get(self.id) is self:
+            del self.services.actors[self.id]
 
     def keep_unsaved(self, *sealed: Sealed) -> None:
         """Commits that could not be written are kept, in order, and only flush leads on (R84)."""
@@ -264,10 +304,11 @@ class SessionActor:
                 raise error
             if error is not None:
                 self.step(Step.SAVE_FAILED)
+                cause = _raised(error)
                 raise SaveFailed(
-                    f"The session {self.id} cannot be saved yet: {error.sentence}",
+                    f"The session {self.id} cannot be saved yet: {cause.sentence}",
                     session=str(self.id),
-                ) from error
+                ) from cause
             self.pending.written()
         self.step(Step.FLUSHED)
 
@@ -288,38 +329,45 @@ class SessionActor:
         return turn
 
     async def _run(self, turn: Turn) -> None:
-        """Run turns until none is due; whatever fails is this session's alone (R168)."""
+        """Run a turn until its end is offered; whatever fails is this session's alone (R168)."""
         RUNNING.set(self.id)
         try:
-            while True:
-                await turn.run()
-                self.last_active = trio.current_time()
-                self.turn = None
-                entry = self._next()
-                if entry is None:
-                    return
-                self.step(Step.TAKE)
-                turn = self.turn = Turn(self, entry)
+            await turn.run()
         except Exception as error:
             self.fail(error)
 
-    def _next(self) -> Waiting | None:
-        if self.phase is not Phase.IDLE or self.services.closing:
-            return None
-        return self.gateway.take_prompt()
+    def turn_over(self) -> None:
+        """The turn is settled, or kept unsaved: the next one may begin."""
+        self.turn = None
+        self.last_active = trio.current_time()
+        self.services.settled.ring()
+        self.go_on()
 
     def fail(self, error: Exception) -> None:
         """A defect of ours ended the actor: its waiters are told, what was committed stands."""
         self.pending.drop()
-        if self.phase is not Phase.CLOSED:
-            self.step(Step.CLOSE)
+        self._close()
         failure = SessionFailed(
             f"The session {self.id} failed: {type(error).__name__}: {error}", session=str(self.id)
         )
         failure.__cause__ = error
+        self._give_up(failure)
+
+    def leave(self) -> None:
+        """The host ended: whoever still waits is told so (R87)."""
+        self._give_up(
+            SessionFailed(
+                f"The host stopped before this message of {self.id} had its outcome.",
+                session=str(self.id),
+            )
+        )
+
+    def _give_up(self, failure: SessionFailed) -> None:
         if self.turn is not None:
             self.turn.failed(failure)
+            self.turn = None
         self.outcomes.reject_all(failure)
+        self.services.settled.ring()
 
     # --- settings ----------------------------------------------------------------------------
 
@@ -338,7 +386,7 @@ class SessionActor:
             raise error
         if error is not None:
             self.step(Step.REFUSED)
-            raise error
+            raise _raised(error)
         if isinstance(record, PresetChanged):
             self.preset = self.services.workspace.presets.get(record.preset)
         self.step(Step.SAVED)
@@ -367,9 +415,13 @@ class SessionActor:
         if entry.seq is not None:
             record = Recalled(self.services.world.now(), message)
             error = await self.commit([record], consumed=(entry.seq,)).get_shielded()
-            if error is not None:
-                self.gateway.put_at(place, entry)
+            if isinstance(error, SessionLost):
+                self.lose(error)
                 raise error
+            if error is not None:
+                self.gateway.put_back([entry])
+                self.go_on()
+                raise _raised(error)
         self.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
         return True
 
@@ -389,3 +441,10 @@ class SessionActor:
     def records(self) -> list[AnyRecord]:
         """What is not on disk yet, as it would be read back (R53, R84)."""
         return list(self.pending.records())
+
+
+def _raised(obstacle: Obstacle) -> StoreFailed | SessionLost:
+    """The obstacle of a commit that accepts no message, as an error."""
+    if isinstance(obstacle, Known):
+        return StoreFailed("The store took a commit without a key for a repeated message.")
+    return obstacle

@@ -17,6 +17,7 @@ import trio
 
 from greenroom.actors.waiting import Bell
 from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.errors import StoreClosed
 from greenroom.protocol.event import Event, Replied, TextDelta
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.receipt import Cursor
@@ -72,10 +73,13 @@ class Subscribers:
     live: LiveText | None = None
     bell: Bell = attrs.field(factory=Bell)
     """Closed when the session or the host ends: what is there can be read, no more will come."""
+    newest: int = 0
+    """The newest commit that was published."""
     _ring: deque[tuple[int, Sequence[AnyRecord]]] = attrs.field(factory=deque)
 
     def publish(self, number: int, records: Sequence[AnyRecord]) -> None:
         """A commit is durable: wake the readers."""
+        self.newest = number
         self._ring.append((number, records))
         if len(self._ring) > RING_COMMITS:
             self.ring_after = self._ring.popleft()[0]
@@ -118,6 +122,8 @@ class Events:
         self._read = 0
         self._given = 0
         self._resume_inside()
+        # What is stored already is not in the ring; from here on the ring has what comes.
+        self._take_commits()
 
     def __aiter__(self) -> Self:
         return self
@@ -125,7 +131,11 @@ class Events:
     async def __anext__(self) -> Event | TextDelta:
         shared = self._subscribers
         while not self._ready:
-            if not (self._take_commits() or self._take_text()):
+            if self._since < shared.newest:
+                self._take_newer()
+            elif shared.live is not None:
+                self._take_text(shared.live)
+            if not self._ready:
                 if shared.bell.closed:
                     raise StopAsyncIteration
                 await shared.bell.wait()
@@ -147,7 +157,15 @@ class Events:
         )
         self._ready.extend(event for event in events if event.cursor > start)
 
-    def _take_commits(self) -> bool:
+    def _take_newer(self) -> None:
+        try:
+            self._take_commits()
+        except StoreClosed:
+            # The host ended while this reader was far behind: he can come again with his cursor.
+            if not self._subscribers.bell.closed:
+                raise
+
+    def _take_commits(self) -> None:
         """Make events of the next commits, each answer's unread text before them."""
         shared = self._subscribers
         incarnation = shared.store.incarnation
@@ -157,13 +175,9 @@ class Events:
                     self._text(event.turn, event.block, event.text)
                 self._ready.append(event)
             self._since = number
-        return bool(self._ready)
 
-    def _take_text(self) -> bool:
-        live = self._subscribers.live
-        if live is not None:
-            self._text(live.turn, live.block, live.text)
-        return bool(self._ready)
+    def _take_text(self, live: LiveText) -> None:
+        self._text(live.turn, live.block, live.text)
 
     def _text(self, turn: TurnId, block: int, text: str) -> None:
         if (turn, block) != (self._turn, self._block):
@@ -191,11 +205,21 @@ class Feed:
 
     async def __anext__(self) -> Event:
         while not self._ready:
-            if not self._take():
-                if self._bell.closed:
-                    raise StopAsyncIteration
+            if self._has_more():
+                await trio.lowlevel.checkpoint()
+            elif self._bell.closed:
+                raise StopAsyncIteration
+            else:
                 await self._bell.wait()
         return self._ready.popleft()
+
+    def _has_more(self) -> bool:
+        try:
+            return self._take()
+        except StoreClosed:
+            if self._bell.closed:
+                return False
+            raise
 
     def _take(self) -> bool:
         entries = self._store.feed(max(self._since, 0), limit=EVENTS_BETWEEN_CHECKPOINTS)

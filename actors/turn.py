@@ -12,7 +12,8 @@ A response whose tools all only read shares the commit of its outcomes: nothing 
 between them (R83). A turn with one reading tool is three commits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -24,6 +25,7 @@ from greenroom.actors.drafting import Draft, Refusal, draft_of
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
+from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.response import Answer, answer_of, is_empty
 from greenroom.actors.round import Round, context_of_turn
 from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
@@ -36,7 +38,6 @@ from greenroom.protocol.errors import (
     ModelFailed,
     SaveFailed,
     SessionLost,
-    StoreFailed,
     StoreUnavailable,
 )
 from greenroom.protocol.identity import MessageId, TurnId
@@ -52,6 +53,7 @@ from greenroom.protocol.record import (
 )
 from greenroom.protocol.telling import outcome_of_end
 from greenroom.protocol.usage import Usage
+from greenroom.store.contract import KeyEntry, Known
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
@@ -65,8 +67,9 @@ class Turn:
 
     actor: "SessionActor"
     entry: Waiting
-    accepted: Slot[int] | None = None
-    """Gets the commit's number when the message is durable, if its own turn accepts it."""
+    accepted: Slot[int | Known] | None = None
+    """Gets the commit's number when the message is durable, if its own turn accepts it; or the
+    commit that its key was used by before."""
     number: TurnId = 0
     round: int = 0
     stream: Stream | None = None
@@ -121,8 +124,10 @@ class Turn:
             ending = self._stop
         if self.stream is not None:
             self.stream.end()
-        if ending is not None:
-            await self._settle(ending)
+        if ending is None:
+            actor.turn_over()
+        else:
+            self._settle(ending)
 
     async def _go(self) -> Ending | None:
         """Draft, dispatch and rounds. None: a save failed, and the actor keeps what there is."""
@@ -130,6 +135,7 @@ class Turn:
         draft = await draft_of(actor, self.entry, self.number)
         if isinstance(draft, Refusal):
             return Ending(draft.end, draft.reason, draft.code)
+        await trio.lowlevel.checkpoint_if_cancelled()
         if not await self._dispatch(draft):
             return None
         stream = self.stream = Stream(actor.services, draft, self.number)
@@ -183,8 +189,12 @@ class Turn:
         return True
 
     def _commit_own(
-        self, records: list[AnyRecord], header: Header, blobs: dict[str, bytes] | None = None
-    ) -> Slot[StoreFailed | SessionLost | None]:
+        self,
+        records: list[AnyRecord],
+        header: Header,
+        blobs: dict[str, bytes] | None = None,
+        then: Callable[[Sealed, Obstacle | None], None] | None = None,
+    ) -> Slot[Obstacle | None]:
         """Commit with the turn's own message: out of the queue, or accepted right here."""
         entry = self.entry
         consumed: tuple[int, ...] = ()
@@ -193,11 +203,19 @@ class Turn:
             records.insert(0, entry.acceptance("started", self.number, now))
         else:
             consumed = (entry.seq,)
-        return self.actor.commit(records, header, consumed=consumed, keys=entry.keys, blobs=blobs)
+        return self.actor.commit(
+            records, header, consumed=consumed, keys=entry.keys, blobs=blobs, then=then
+        )
 
-    def _not_dispatched(self, error: StoreFailed | SessionLost) -> None:
+    def _not_dispatched(self, error: Obstacle) -> None:
         """Nothing was accepted and no model called: a queued message stays first (R205)."""
         actor, entry = self.actor, self.entry
+        if isinstance(error, Known):
+            actor.step(Step.REPEATED)
+            if self.accepted is not None:
+                self.accepted.put(error)
+            actor.outcomes.repeated(entry.submission.message, error)
+            return
         if isinstance(error, SessionLost):
             self.failed(error)
             actor.lose(error)
@@ -250,9 +268,8 @@ class Turn:
         actor.step(Step.OUTCOMES)
         record = self._returned(draft, finished, steers, addition)
         records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
-        for entry in steers:
-            if entry.seq is None:
-                records.insert(0, entry.acceptance("steered", self.number, record.at))
+        unstored = [entry for entry in steers if entry.seq is None]
+        records[:0] = [e.acceptance("steered", self.number, record.at) for e in unstored]
         self.absorbed += steers
         self._open = None
         saved = await self._save(
@@ -260,6 +277,7 @@ class Turn:
             chunks,
             header=self._steered_header(len(steers)),
             consumed=tuple([entry.seq for entry in steers if entry.seq is not None]),
+            keys=tuple([key for entry in unstored for key in entry.keys]),
             blobs={
                 one.result.object: one.blob
                 for one in finished
@@ -301,12 +319,13 @@ class Turn:
         *,
         header: Header | None = None,
         consumed: tuple[int, ...] = (),
+        keys: tuple[KeyEntry, ...] = (),
         blobs: dict[str, bytes] | None = None,
         addition: Addition | None = None,
     ) -> bool:
         """Commit a boundary inside the turn; on failure the turn is settled in memory (R206)."""
         actor = self.actor
-        saving = actor.commit(records, header, consumed=consumed, blobs=blobs)
+        saving = actor.commit(records, header, consumed=consumed, keys=keys, blobs=blobs)
         error = await saving.get_shielded()
         if isinstance(error, SessionLost):
             actor.lose(error)
@@ -316,6 +335,7 @@ class Turn:
         if error is None:
             actor.step(Step.SAVED)
             return True
+        assert not isinstance(error, Known), "a boundary inside a turn registers no key"
         failure = SaveFailed(
             f"Round {self.round} of turn {self.number} cannot be saved: {error.sentence}",
             turn=self.number,
@@ -331,27 +351,35 @@ class Turn:
 
     # --- settling ----------------------------------------------------------------------------
 
-    async def _settle(self, ending: Ending) -> None:
-        """Commit the end; whatever it says, every call has a result and the session goes on."""
+    def _settle(self, ending: Ending) -> None:
+        """Commit the end; whatever it says, every call has a result and the session goes on.
+
+        Nothing of the turn is left to do after this but to tell, so its task ends here, and the
+        rest happens where the verdict arrives.
+        """
         actor = self.actor
         actor.step(Step.STOP)
         if self.stream is None:
-            await self._settle_unsent(ending)
+            self._settle_unsent(ending)
             return
         end = self._settlement(ending)
         header = settled_header(actor.header, end.ended.messages - 1, self._usage)
-        saving = actor.commit(end.records, header, blobs=end.blobs)
-        error = await saving.get_shielded()
-        if isinstance(error, SessionLost):
-            actor.lose(error)
-            return
-        actor.conversation.adopt(actor.conversation.plus(end.chunks))
-        if error is None:
-            actor.step(Step.SAVED)
-            self._tell(end.ended)
+        actor.commit(end.records, header, blobs=end.blobs, then=partial(self._settled, end))
+
+    def _settled(self, end: Settlement, sealed: Sealed, obstacle: Obstacle | None) -> None:
+        actor = self.actor
+        if isinstance(obstacle, SessionLost):
+            actor.lose(obstacle)
         else:
-            actor.keep_unsaved(saving.sealed)
-            self._reject(unsaved(error, end.ended))
+            actor.conversation.adopt(actor.conversation.plus(end.chunks))
+            if obstacle is None:
+                actor.step(Step.SAVED)
+                self._tell(end.ended)
+            else:
+                assert not isinstance(obstacle, Known), "the end of a turn registers no key"
+                actor.keep_unsaved(sealed)
+                self._reject(unsaved(obstacle, end.ended))
+        actor.turn_over()
 
     def _settlement(self, ending: Ending) -> Settlement:
         services = self.actor.services
@@ -365,21 +393,31 @@ class Turn:
             self._usage,
         )
 
-    async def _settle_unsent(self, ending: Ending) -> None:
+    def _settle_unsent(self, ending: Ending) -> None:
         """The turn ends before its dispatch: only the submission is kept, marked so (R80, R81)."""
         actor, message = self.actor, self.entry.submission.message
+        if ending.end == "interrupted" and self.entry.seq is not None:
+            # The host stops, and nothing of the turn is committed: its message waits on (R199).
+            actor.gateway.put_back([self.entry])
+            actor.step(Step.SAVED)
+            actor.turn_over()
+            return
         end: End = "cancelled" if ending.end == "cancelled" else "not_sent"
         now = actor.services.world.now()
         record = NotSent(now, self.number, message, end, ending.reason, ending.code)
         header = structs.replace(actor.header, turns=self.number)
-        error = await self._commit_own([record], header).get_shielded()
-        if error is not None:
-            self._not_dispatched(error)
-            return
-        actor.step(Step.SAVED)
-        if self.accepted is not None:
-            self.accepted.put(actor.number)
-        actor.outcomes.resolve(message, outcome_of_refusal(record))
+        self._commit_own([record], header, then=partial(self._unsent_settled, record))
+
+    def _unsent_settled(self, record: NotSent, _: Sealed, obstacle: Obstacle | None) -> None:
+        actor = self.actor
+        if obstacle is None:
+            actor.step(Step.SAVED)
+            if self.accepted is not None:
+                self.accepted.put(actor.number)
+            actor.outcomes.resolve(record.message, outcome_of_refusal(record))
+        else:
+            self._not_dispatched(obstacle)
+        actor.turn_over()
 
     def _tell(self, ended: Ended) -> None:
         """Everybody who waits for a message of this turn gets its outcome."""

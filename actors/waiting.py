@@ -117,7 +117,7 @@ class Bell:
     __slots__ = ("_parked", "closed")
 
     def __init__(self) -> None:
-        self._parked: list[Slot[None]] = []
+        self._parked: list[trio.lowlevel.Task] = []
         self.closed = False
         """There will be no more news."""
 
@@ -125,8 +125,8 @@ class Bell:
         """There is news."""
         if self._parked:
             parked, self._parked = self._parked, []
-            for slot in parked:
-                slot.put(None)
+            for task in parked:
+                trio.lowlevel.reschedule(task)
 
     def close(self) -> None:
         """There will be no more news."""
@@ -135,10 +135,11 @@ class Bell:
 
     async def wait(self) -> None:
         """Park until it rings."""
-        slot: Slot[None] = Slot()
-        self._parked.append(slot)
-        try:
-            await slot.get()
-        finally:
-            if not slot.filled:
-                self._parked.remove(slot)
+        task = trio.lowlevel.current_task()
+
+        def let_go(_: object) -> trio.lowlevel.Abort:
+            self._parked.remove(task)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        self._parked.append(task)
+        await trio.lowlevel.wait_task_rescheduled(let_go)

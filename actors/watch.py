@@ -6,7 +6,7 @@ bound is therefore kept to within a twentieth. (A tool that states a timeout of 
 scope, and ends alone; this is for those that never return.)
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import trio
 
@@ -17,6 +17,8 @@ from greenroom.protocol.phase import Phase
 
 LOOKS: Final = 20
 """How often a bound is looked at within its own length."""
+Seen: TypeAlias = dict[SessionId, tuple[object, float]]
+"""By session: the place where its turn stands, and since when it has been seen there."""
 SECONDS_MIN: Final = 0.05
 SECONDS_MAX: Final = 15.0
 
@@ -26,19 +28,22 @@ async def watch(services: Services) -> None:
     limits = services.limits
     shortest = min(limits.model_seconds_max, limits.tool_seconds_max)
     interval = min(max(shortest / LOOKS, SECONDS_MIN), SECONDS_MAX)
-    seen: dict[SessionId, tuple[object, float]] = {}
+    seen: Seen = {}
     while True:
         await trio.sleep(interval)
-        now = trio.current_time()
-        running = [actor for actor in services.actors.values() if actor.turn is not None]
-        seen = {actor.id: _since(actor, seen, now) for actor in running}
-        for actor in running:
-            _look_at(actor, now - seen[actor.id][1], services)
+        seen = _look(services, seen, trio.current_time())
 
 
-def _since(
-    actor: SessionActor, seen: dict[SessionId, tuple[object, float]], now: float
-) -> tuple[object, float]:
+def _look(services: Services, before: Seen, now: float) -> Seen:
+    """Look at all running turns once; where each stands, and since when."""
+    running = [actor for actor in services.actors.values() if actor.turn is not None]
+    seen = {actor.id: _since(actor, before, now) for actor in running}
+    for actor in running:
+        _look_at(actor, now - seen[actor.id][1], services)
+    return seen
+
+
+def _since(actor: SessionActor, seen: Seen, now: float) -> tuple[object, float]:
     """Where the turn stands, and since when it has been seen there."""
     turn = actor.turn
     assert turn is not None

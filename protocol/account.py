@@ -108,6 +108,8 @@ def outcome_of(records: Iterable[AnyRecord], message: MessageId) -> Outcome | No
     found: Outcome | None = None
     for record in records:
         match record:
+            case Accepted(message=taken) if taken == message:
+                found = None  # sent again: what became of it before is not what will (R81)
             case Dispatched(message=taken) if taken == message:
                 turn, found = record.turn, None
             case Returned(steers=steers) if any(s.message == message for s in steers):

@@ -62,6 +62,7 @@ class Step(StrEnum):
     OUTCOMES = "outcomes"
     SAVED = "saved"
     REFUSED = "refused"
+    REPEATED = "repeated"
     SAVE_FAILED = "save_failed"
     FLUSHED = "flushed"
     CLOSE = "close"
@@ -86,6 +87,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
     _P.DRAFTING: {_S.DISPATCH: _P.SAVING_DISPATCH, _S.STOP: _P.SETTLING, _S.CLOSE: _P.CLOSED},
     _P.SAVING_DISPATCH: {
         _S.SAVED: _P.MODEL,
+        _S.REPEATED: _P.IDLE,
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
     },
@@ -98,7 +100,12 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
     _P.SAVING_RESPONSE: {_S.SAVED: _P.TOOLS, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
     _P.TOOLS: {_S.OUTCOMES: _P.SAVING_OUTCOMES, _S.STOP: _P.SETTLING, _S.CLOSE: _P.CLOSED},
     _P.SAVING_OUTCOMES: {_S.SAVED: _P.MODEL, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
-    _P.SETTLING: {_S.SAVED: _P.IDLE, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
+    _P.SETTLING: {
+        _S.SAVED: _P.IDLE,
+        _S.REPEATED: _P.IDLE,
+        _S.SAVE_FAILED: _P.UNSAVED,
+        _S.CLOSE: _P.CLOSED,
+    },
     _P.UNSAVED: {_S.FLUSHED: _P.IDLE, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
     _P.SET_ASIDE: {_S.CLOSE: _P.CLOSED},
     _P.CLOSED: {},

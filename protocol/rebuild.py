@@ -32,8 +32,10 @@ from greenroom.protocol.record import (
     Responded,
     Returned,
 )
+from greenroom.protocol.repair import repair
 from greenroom.protocol.request import Messages, ModelRequest, request_digest
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.wording import wording_of
 
 
 class Projector:
@@ -48,7 +50,11 @@ class Projector:
 
     def project(self, records: Iterable[AnyRecord]) -> Iterator[tuple[bytes, Source]]:
         """What is sent of ``records``, in order."""
+        imported: list[Imported] = []
         for record in records:
+            if imported and not isinstance(record, Imported | LegacyContext):
+                yield from self._imported(imported)
+                imported = []
             match record:
                 case Accepted():
                     self._accepted[record.message] = record
@@ -66,13 +72,30 @@ class Projector:
                 case Ended():
                     yield from self._results(record.results)
                 case Imported():
-                    yield bytes(record.body), self._history()
-                    if record.ordinal is not None:
-                        yield from self._legacy_at(record.ordinal)
+                    imported.append(record)
                 case LegacyContext(snapshot=snapshot):
                     self._legacy.setdefault(snapshot.user_turn, []).append(record)
                 case _:
                     pass
+        yield from self._imported(imported)
+
+    def _imported(self, history: Sequence[Imported]) -> Iterator[tuple[bytes, Source]]:
+        """A history that came from elsewhere, as it can be sent (R48)."""
+        before = self._place + 1
+        self._place += len(history)
+        wording = wording_of(self._composition.wording)
+        for body, source in zip(*repair([bytes(r.body) for r in history], wording), strict=True):
+            message, ordinal = source.message, None
+            if message is not None:
+                ordinal = history[message].ordinal
+                message += before
+            sent = project_assistant(body, self._model)
+            if sent:
+                yield sent, Source(source.origin, message)
+            yield from self._legacy_at(ordinal)
+        for record in history:
+            # What was anchored to a message that is left out.
+            yield from self._legacy_at(record.ordinal)
 
     def _history(self, expansion: SkillExpansion | None = None) -> Source:
         self._place += 1
@@ -93,8 +116,8 @@ class Projector:
         for result in results:
             yield bytes(result.body), self._history()
 
-    def _legacy_at(self, ordinal: int) -> Iterator[tuple[bytes, Source]]:
-        for record in self._legacy.pop(ordinal, ()):
+    def _legacy_at(self, ordinal: int | None) -> Iterator[tuple[bytes, Source]]:
+        for record in self._legacy.pop(ordinal, ()) if ordinal is not None else ():
             yield legacy_message(record.snapshot), Source("legacy_context")
 
 

@@ -18,7 +18,10 @@ class SessionSummary(msgspec.Struct, frozen=True):
     model: str | None
     """The model chosen for it; None: its agent's."""
     phase: str
-    """A live session's phase; of a passive one ``idle``, ``queued`` or ``interrupted``."""
+    """A live session's phase; of a passive one ``idle``, ``queued`` or ``interrupted``.
+
+    ``set_aside``: its header cannot be read, and all but its name is unknown (R92).
+    """
     queued: int
     turns: int
     messages: int

@@ -20,7 +20,7 @@ from greenroom.store.group import WAITING_MAX, Finish, Group
 from greenroom.store.history import Reads
 from greenroom.store.memory_tables import MemoryTables
 from greenroom.store.tables import View
-from greenroom.store.transaction import Names, Transaction
+from greenroom.store.transaction import Remembered, Transaction
 
 MEMORY_MAX: Final = 1 << 62
 """What ``space`` tells as the bound: a memory store has none of its own."""
@@ -54,7 +54,7 @@ class MemoryStore(Reads):
         self.incarnation = incarnation
         self._tables = MemoryTables()
         self._counters = Counters()
-        self._names: Names = {}
+        self._remembered = Remembered()
         self._token = token
         self._group = Group(self, token, waiting_max=waiting_max)
         self._closed = False
@@ -100,11 +100,11 @@ class MemoryStore(Reads):
             return plan.failed
         self._tables.begin()
         try:
-            transaction = Transaction(self._tables, self._names)
+            transaction = Transaction(self._tables, self._remembered)
             answer = transaction.apply(operation)
         except Exception as error:  # noqa: BLE001 - all are told to the member they belong to
             self._tables.abort()
-            self._names.clear()
+            self._remembered.clear()
             self._counters.failed += 1
             return Failed(_classified(error))
         self._counters.count(transaction, 1)

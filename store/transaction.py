@@ -6,7 +6,7 @@ of the transaction to undo. All operations of a group run through one :class:`Tr
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 from msgspec.structs import replace
@@ -33,11 +33,25 @@ from greenroom.store.schema import HEADS, LOG, NAMES, QUEUE, number_key, queue_k
 from greenroom.store.tables import Tables
 from greenroom.store.terms import replace_terms
 
-Names: TypeAlias = dict[SessionId, bytes]
-"""Sessions by name, as they were found before. A name stands for one session for ever, so this can
-only be wrong about what an aborted transaction created: its owner clears it then."""
-NAMES_MAX: Final = 100_000
+REMEMBERED_MAX: Final = 50_000
 RECORD_BYTES_MAX: Final = DEFAULT_LIMITS.record_bytes_max
+
+
+@attrs.define(eq=False)
+class Remembered:
+    """Sessions as this process found or left them: reading them again is a third of a commit.
+
+    Only the one writer changes a session, so this can only be wrong about what an aborted
+    transaction wrote: its owner clears it then.
+    """
+
+    sessions: dict[SessionId, bytes] = attrs.field(factory=dict)
+    heads: dict[bytes, Head] = attrs.field(factory=dict)
+
+    def clear(self) -> None:
+        """Read everything anew."""
+        self.sessions.clear()
+        self.heads.clear()
 
 
 @attrs.define(eq=False)
@@ -45,7 +59,7 @@ class Transaction:
     """The operations of one group, on tables that commit or vanish together."""
 
     tables: Tables
-    names: Names
+    remembered: Remembered
     number: int = attrs.field(init=False)
     """The newest entry, those of this transaction counted."""
     commits: int = 0
@@ -53,8 +67,8 @@ class Transaction:
 
     def __attrs_post_init__(self) -> None:
         self.number = schema.number_of(self.tables.last(LOG))
-        if len(self.names) > NAMES_MAX:
-            self.names.clear()
+        if len(self.remembered.sessions) > REMEMBERED_MAX:
+            self.remembered.clear()
 
     def apply(self, operation: object) -> Verdict | Unfinished:
         """Apply one operation; the verdict holds as soon as the transaction is committed.
@@ -276,13 +290,16 @@ class Transaction:
     # --- rows -----------------------------------------------------------------------------------
 
     def _find(self, name: SessionId) -> tuple[bytes, Head] | Gone | Absent:
-        session = self.names.get(name)
+        known = self.remembered
+        session = known.sessions.get(name)
         if session is None:
             value = self.tables.get(NAMES, schema.name_key(name))
             if value is None:
                 return Absent()
-            session = self.names[name] = unpack_name(name, value)
-        head = unpack_head(session, self.tables.get(HEADS, session), name)
+            session = known.sessions[name] = unpack_name(name, value)
+        head = known.heads.get(session)
+        if head is None:
+            head = unpack_head(session, self.tables.get(HEADS, session), name)
         return Gone() if head.gone else (session, head)
 
     def _new_session(self, name: SessionId) -> bytes:
@@ -290,7 +307,7 @@ class Transaction:
         key = schema.name_key(name)
         self.tables.put(NAMES, key, seal(Kind.NAME, key, session))
         self.tables.append(schema.IDS, session, pack_id(session, name))
-        self.names[name] = session
+        self.remembered.sessions[name] = session
         return session
 
     def _chain_up_to(self, name: SessionId, session: bytes, head: Head, last: int) -> list[int]:
@@ -322,6 +339,7 @@ class Transaction:
 
     def _put_head(self, session: bytes, head: Head) -> None:
         self.tables.put(HEADS, session, pack_head(session, head))
+        self.remembered.heads[session] = head
 
 
 _STEPS: Final[dict[type, Callable[[Transaction, Any], Verdict | Unfinished]]] = {

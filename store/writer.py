@@ -29,7 +29,7 @@ from greenroom.store.counters import Counters
 from greenroom.store.erasure import Erase
 from greenroom.store.group import Finish, Unfinished
 from greenroom.store.tables import Tables
-from greenroom.store.transaction import Names, Transaction
+from greenroom.store.transaction import Remembered, Transaction
 
 Answer: TypeAlias = Verdict | Unfinished
 Job: TypeAlias = tuple[list[Any], Finish]
@@ -85,7 +85,7 @@ class Writer:
     environment: Writable
     token: trio.lowlevel.TrioToken
     counters: Counters = attrs.field(factory=Counters)
-    _names: Names = attrs.field(factory=dict, init=False)
+    _remembered: Remembered = attrs.field(factory=Remembered, init=False)
     _broken: StoreFailed | None = attrs.field(default=None, init=False)
     _jobs: SimpleQueue[Job | None] = attrs.field(factory=SimpleQueue, init=False)
     _thread: threading.Thread | None = attrs.field(default=None, init=False)
@@ -146,17 +146,17 @@ class Writer:
         tables = self.environment.begin_write()
         identity = tables.transaction_id
         try:
-            transaction = Transaction(tables, self._names)
+            transaction = Transaction(tables, self._remembered)
             answers = [transaction.apply(operation) for operation in operations]
         except BaseException:
             tables.abort()
-            self._names.clear()
+            self._remembered.clear()
             raise
         try:
             tables.commit()
         except Exception as error:
             if not self._has_landed(identity, error):
-                self._names.clear()
+                self._remembered.clear()
                 raise
         self.counters.count(transaction, len(operations))
         self.counters.transactions += 1
@@ -183,7 +183,7 @@ class Writer:
         self._broken = StoreUnavailable(
             f"A write ended in {type(error).__name__}: {error}. The store must be opened again."
         )
-        self._names.clear()
+        self._remembered.clear()
         self.counters.failed += count
         return [Failed(self._broken, unknown=True)] * count
 

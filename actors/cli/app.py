@@ -1,0 +1,184 @@
+"""The commands as they are typed: their names, options and help."""
+
+import sys
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from signal import SIGTERM
+from typing import Annotated, Final
+
+import trio
+from cyclopts import App, CycloptsError, Parameter
+from cyclopts.validators import Number
+
+from greenroom.actors import Workspace, World
+from greenroom.actors.cli import chat as chatting
+from greenroom.actors.cli import demo as demonstrating
+from greenroom.actors.cli import looking
+from greenroom.actors.cli.choosing import open_model
+from greenroom.actors.cli.demo_model import DemoModel, Pace
+from greenroom.actors.cli.options import Common, ModelChoice, Stored
+from greenroom.actors.cli.places import data_folder, default_store, own_sample
+from greenroom.actors.cli.running import run
+from greenroom.actors.cli.schema import schema_text
+from greenroom.actors.cli.words import console, moment
+
+USAGE: Final = 2
+"""The exit code of wrong usage."""
+CHAT_PACE: Final = Pace(first=(0.1, 0.2), piece=0.04, pieces=16)
+DEMO_SIZE: Final = {"scripted": (200, 8)}
+"""Sessions and turns of a demo unless they are given, by model."""
+SMALL_DEMO: Final = (3, 2)
+DEMO_TOKENS: Final = 48
+"""Tokens of an answer of a model on this machine: the demo shows sessions, not answers."""
+
+Count = Annotated[int | None, Parameter(validator=Number(gte=1, lte=100_000))]
+
+
+def _version() -> str:
+    try:
+        return version("greenroom")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+app: Final = App(
+    name="greenroom",
+    help="Host many LLM-agent sessions over one store.",
+    version=_version,
+    result_action="return_value",
+    help_format="plaintext",
+)
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run what was typed; returns the exit code."""
+    try:
+        result = app(arguments, exit_on_error=False)
+    except CycloptsError:
+        return USAGE
+    return result if isinstance(result, int) else 0
+
+
+@app.command
+def demo(
+    *,
+    sessions: Annotated[
+        Count, Parameter(help="How many at once; 200, or 3 of a real model.")
+    ] = None,
+    turns: Annotated[Count, Parameter(help="Turns of each; 8, or 2 of a real model.")] = None,
+    seed: Annotated[int, Parameter(help="The same seed does the same again.")] = 0,
+    store: Annotated[Path | None, Parameter(help="Keep the sessions in this folder.")] = None,
+    choice: ModelChoice | None = None,
+) -> int:
+    """Host many sessions at once, with tools, picks, steers and switches, and measure it.
+
+    Without --model the answers are scripted and take a little time, as a model would.
+    """
+    choice = choice or ModelChoice()
+    name = choice.model or "scripted"
+    usual = DEMO_SIZE.get(name, SMALL_DEMO)
+
+    async def go() -> int:
+        async with open_model(choice, name, DemoModel(seed), answer_tokens=DEMO_TOKENS) as model:
+            return await demonstrating.demo(
+                console(),
+                model,
+                sessions=sessions or usual[0],
+                turns=turns or usual[1],
+                seed=seed,
+                store=store,
+            )
+
+    return run(go, debug=choice.debug)
+
+
+@app.command
+def chat(
+    workspace: Annotated[
+        Path | None, Parameter(help="A folder of agents and skills; by default a sample.")
+    ] = None,
+    /,
+    *,
+    store: Annotated[Path | None, Parameter(help="The store's folder.")] = None,
+    session: Annotated[
+        str | None, Parameter(help="The conversation to go on with; by default a new one.")
+    ] = None,
+    agent: Annotated[str | None, Parameter(help="Whom to talk with, in a new one.")] = None,
+    person: Annotated[str | None, Parameter(help="Who talks.")] = None,
+    preset: Annotated[str | None, Parameter(help="The permission preset.")] = None,
+    choice: ModelChoice | None = None,
+) -> int:
+    """Talk with an agent of a workspace; /help tells what can be typed.
+
+    Without --model a small one runs on this machine (the extra "local").
+    """
+    choice = choice or ModelChoice()
+    key = session or f"chat {moment(World().now())}"
+    whom = chatting.Whom(key=key, agent=agent, person=person, preset=preset)
+
+    async def go() -> int:
+        loaded = await trio.to_thread.run_sync(_workspace, workspace)
+        async with open_model(choice, "local", DemoModel(pace=CHAT_PACE)) as model:
+            return await chatting.chat(console(), loaded, model, store or default_store(), whom)
+
+    return run(go, debug=choice.debug, stopped_by=[SIGTERM])
+
+
+def _workspace(folder: Path | None) -> Workspace:
+    return Workspace.folder(own_sample(data_folder()) if folder is None else folder)
+
+
+@app.command
+def sessions(
+    *,
+    agent: Annotated[str | None, Parameter(help="Only those of this agent.")] = None,
+    person: Annotated[str | None, Parameter(help="Only those of this person.")] = None,
+    json: Annotated[bool, Parameter(negative=(), help="One JSON object a line.")] = False,
+    options: Stored | None = None,
+) -> int:
+    """List the sessions of a store."""
+    options = options or Stored()
+    command = partial(
+        looking.sessions, console(), options, agent=agent, person=person, as_json=json
+    )
+    return run(command, debug=options.debug)
+
+
+@app.command
+def show(
+    session: Annotated[str, Parameter(help="Its key, as `greenroom sessions` lists it.")],
+    /,
+    *,
+    full: Annotated[bool, Parameter(negative=(), help="Tool results whole.")] = False,
+    json: Annotated[bool, Parameter(negative=(), help="One JSON object.")] = False,
+    options: Stored | None = None,
+) -> int:
+    """Print a conversation: who said what, picks, and what shaped each turn."""
+    options = options or Stored()
+    command = partial(looking.show, console(), options, session, full=full, as_json=json)
+    return run(command, debug=options.debug)
+
+
+@app.command
+def request(
+    session: Annotated[str, Parameter(help="Its key, as `greenroom sessions` lists it.")],
+    turn: Annotated[int, Parameter(validator=Number(gte=1), help="1 is the first.")],
+    /,
+    *,
+    round_: Annotated[
+        int,
+        Parameter(name="--round", validator=Number(gte=-1), help="0 is the first; -1 the last."),
+    ] = -1,
+    options: Stored | None = None,
+) -> int:
+    """Write the exact bytes of a request that was sent, rebuilt and checked by their digest."""
+    options = options or Stored()
+    return run(partial(looking.request, options, session, turn, round_=round_), debug=options.debug)
+
+
+@app.command
+def schema(*, common: Common | None = None) -> int:  # noqa: ARG001 - every command has them
+    """Print the JSON Schema of events, receipts, questions and errors."""
+    sys.stdout.write(schema_text() + "\n")
+    return 0

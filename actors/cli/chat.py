@@ -1,0 +1,193 @@
+"""``greenroom chat``: one person talks with one agent."""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+import attrs
+import trio
+from rich.console import Console
+
+from greenroom.actors import Host, Model, Session, Workspace, open_host
+from greenroom.actors.cli.chat_input import TypedLines
+from greenroom.actors.cli.chat_lines import HELP, Order, Say, read_line
+from greenroom.actors.cli.chat_view import View
+from greenroom.actors.cli.faults import causes_of
+from greenroom.actors.cli.running import SIGNALLED
+from greenroom.actors.cli.words import counted, plain, short
+from greenroom.protocol.errors import GreenroomError, Missing
+from greenroom.protocol.event import MessageAbsorbed, MessageNotSent, TurnEnded, TurnStarted
+from greenroom.protocol.receipt import Receipt
+
+DESCRIPTION_SHOWN: Final = 90
+
+
+@attrs.frozen(kw_only=True)
+class Whom:
+    """Which conversation, and whose."""
+
+    key: str
+    agent: str | None
+    person: str | None
+    preset: str | None
+
+
+async def chat(
+    console: Console, workspace: Workspace, model: Model, store: Path, whom: Whom
+) -> int:
+    """Talk until the input ends or the person leaves; the exit code says how it ended."""
+    keys = {"default", *(agent.model for agent in workspace.agents.values())}
+    models = dict.fromkeys(keys, model)
+    for warning in workspace.warnings:
+        console.print(plain(f"warning: {warning}"), style="dim")
+    async with open_host(store, workspace=workspace, models=models) as host:
+        session = await _opened(host, workspace, whom)
+        return await Chat(console, workspace, session).run()
+
+
+async def _opened(host: Host, workspace: Workspace, whom: Whom) -> Session:
+    """The session that is there, or a new one of the agent that was named, else of the first."""
+    try:
+        return await host.session(
+            whom.key, agent=whom.agent, person=whom.person, preset=whom.preset
+        )
+    except Missing:
+        first = min(workspace.agents)
+        return await host.session(whom.key, agent=first, person=whom.person, preset=whom.preset)
+
+
+@attrs.define(eq=False)
+class Chat:
+    """One person at one session."""
+
+    console: Console
+    workspace: Workspace
+    session: Session
+    view: View = attrs.field(init=False)
+    _answering: bool = False
+    _left: bool = False
+    _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+
+    def __attrs_post_init__(self) -> None:
+        self.view = View(self.console)
+
+    async def run(self) -> int:
+        """Greet, then take lines; 130 if Ctrl-C at the prompt ended it."""
+        await self._greet()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._interrupts)
+            with self._scope:
+                await self._lines()
+            nursery.cancel_scope.cancel()
+        if self._left:
+            self.console.print()
+        return SIGNALLED + signal.SIGINT if self._left else 0
+
+    async def _greet(self) -> None:
+        state = await self.session.state()
+        who = f" with {state.person}" if state.person is not None else ""
+        self.console.print(plain(f"{state.agent}{who}"), style="bold")
+        said = counted(len(state.messages), "message") if state.messages else "new"
+        self.view.note(f"session {state.session} ({said}) · preset {state.preset} · /help")
+
+    # --- Ctrl-C -------------------------------------------------------------------------------
+
+    async def _interrupts(
+        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        with trio.open_signal_receiver(signal.SIGINT) as arriving:
+            task_status.started()
+            async for _ in arriving:
+                # A turn that is ending already cannot be cancelled again: then leave.
+                if not (self._answering and await self.session.cancel()):
+                    self._left = True
+                    self._scope.cancel()
+
+    # --- lines --------------------------------------------------------------------------------
+
+    async def _lines(self) -> None:
+        typed = TypedLines(self._ask_for_line)
+        while (text := await typed.next()) is not None:
+            try:
+                if not await self._take(text):
+                    return
+            except* GreenroomError as group:
+                self.view.fresh_line()
+                for cause in causes_of(group):
+                    self.console.print(plain(str(cause)), style="red")
+
+    def _ask_for_line(self) -> None:
+        if sys.stdin.isatty():
+            self.console.print("> ", end="", style="bold")
+            self.console.file.flush()
+
+    async def _take(self, text: str) -> bool:
+        """Do what a line asks for; False: leave."""
+        match read_line(text):
+            case Say(text=words, skills=skills):
+                await self._say(words, skills)
+            case Order(name="quit"):
+                return False
+            case Order(name="help"):
+                self.view.note(HELP)
+            case Order(name="skills"):
+                await self._list_skills()
+            case Order(name="preset", rest=preset):
+                await self._set_preset(preset)
+            case Order(name="flush"):
+                await self.session.flush()
+                self.view.note("everything is written")
+            case Order(rest=rest):
+                self.view.note(f"There is no /{rest}; /help tells what there is.")
+            case None:
+                pass
+        return True
+
+    async def _list_skills(self) -> None:
+        state = await self.session.state()
+        agent = self.workspace.agent(state.agent)
+        for skill in (
+            each for part in self.workspace.skills_for(agent, state.person) for each in part
+        ):
+            self.view.note(f"${skill.slug}  {short(skill.description, DESCRIPTION_SHOWN)}")
+
+    async def _set_preset(self, preset: str) -> None:
+        if preset:
+            await self.session.set_permission_preset(preset)
+        chosen = (await self.session.state()).preset
+        for each in self.workspace.presets.presets:
+            sign = "*" if each.id == chosen else " "
+            self.view.note(f"{sign} {each.id}  {each.label}")
+
+    # --- an answer ----------------------------------------------------------------------------
+
+    async def _say(self, words: str, skills: tuple[str, ...]) -> None:
+        receipt = await self.session.prompt(words, skills=skills)
+        self._answering = True
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._show, receipt)
+                # A turn that cannot be saved ends without an event: who waits is told.
+                await self.session.outcome(receipt)
+        finally:
+            self._answering = False
+            self.view.fresh_line()
+
+    async def _show(self, receipt: Receipt) -> None:
+        """Show what happens until the turn that took the message has ended."""
+        taken_by: int | None = None
+        async for event in self.session.events(after=receipt.cursor):
+            self.view.show(event)
+            match event:
+                case (
+                    TurnStarted(turn=turn, message=message)
+                    | MessageAbsorbed(turn=turn, message=message)
+                ) if message == receipt.message:
+                    taken_by = turn
+                case TurnEnded(turn=turn) if turn == taken_by:
+                    return
+                case MessageNotSent(message=message) if message == receipt.message:
+                    return
+                case _:
+                    pass

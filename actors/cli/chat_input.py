@@ -1,0 +1,39 @@
+"""Typed lines, read in a thread so that the loop lives on."""
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+import trio
+
+LINE_BYTES_MAX: Final = 4_194_304
+"""A line longer than this is cut here; it is far over what a message may have."""
+READ_BYTES: Final = 65_536
+STDIN: Final = 0
+
+
+@attrs.define(eq=False)
+class TypedLines:
+    """The lines of standard input.
+
+    They are read from the descriptor itself: a thread that waits inside of ``sys.stdin`` holds its
+    lock, and Python cannot end while it does. The thread is left behind when we leave.
+    """
+
+    _ask: Callable[[], object]
+    """Called before a person is waited for."""
+    _data: bytes = b""
+    _ended: bool = False
+
+    async def next(self) -> str | None:
+        """The next line; None when there is no more."""
+        while b"\n" not in self._data and not self._ended and len(self._data) < LINE_BYTES_MAX:
+            if not self._data:
+                self._ask()
+            read = trio.to_thread.run_sync
+            received = await read(os.read, STDIN, READ_BYTES, abandon_on_cancel=True)
+            self._ended = not received
+            self._data += received
+        line, newline, self._data = self._data.partition(b"\n")
+        return line.decode(errors="replace") if line or newline else None

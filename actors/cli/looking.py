@@ -1,0 +1,160 @@
+"""``greenroom sessions``, ``show`` and ``request``: reading a store, with no host and no model.
+
+The store is opened read-only, which works beside a host that writes to it (R187).
+"""
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+import attrs
+import msgspec
+import trio
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from greenroom.actors.cli.options import Stored as Options
+from greenroom.actors.cli.transcript import print_conversation
+from greenroom.actors.cli.words import counted, moment, plain, short
+from greenroom.actors.reading import summary_of
+from greenroom.protocol.account import turns_of
+from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.errors import Missing, NotAStore
+from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.rebuild import SentRequest, request_at
+from greenroom.protocol.record import AnyRecord
+from greenroom.protocol.state import SessionSummary
+from greenroom.protocol.transcript import transcript_of
+from greenroom.store import Store, Stored, open_lmdb
+
+NAMES_MAX: Final = 10_000
+"""Sessions whose names are compared with one that is not there."""
+KEY_SHOWN: Final = 40
+
+
+@attrs.frozen
+class Found:
+    """A session as it was read."""
+
+    summary: SessionSummary
+    records: list[AnyRecord]
+
+
+@asynccontextmanager
+async def open_reading(options: Options) -> AsyncGenerator[Store]:
+    """The store, read-only.
+
+    Raises:
+        NotAStore: there is none; and whatever else :func:`open_lmdb` raises.
+    """
+    if options.store is None and not await trio.Path(options.path).exists():
+        raise NotAStore(f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.")
+    async with open_lmdb(options.path, read_only=True) as store:
+        yield store
+
+
+def found(store: Store, tenant: str, key: str) -> Found:
+    """Read one session. Raises :class:`Missing`, which names those with a like key."""
+    session = SessionId(tenant, key)
+    stored = store.look(session)
+    if not isinstance(stored, Stored):
+        keys = [each.session.key for each in islice(store.sessions(tenant), NAMES_MAX)]
+        near = get_close_matches(key, keys, n=3, cutoff=0.5) or keys[:3]
+        there = f"; there is {', '.join(near)}" if near else ""
+        raise Missing(f"There is no session {session}{there}.", session=str(session))
+    records = [record for entry in store.read(session) for record in decode_records(entry.records)]
+    return Found(summary_of(stored, None), records)
+
+
+async def sessions(
+    console: Console,
+    options: Options,
+    *,
+    agent: str | None = None,
+    person: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """List the sessions of a store."""
+    async with open_reading(options) as store:
+        listed = [
+            summary
+            for summary in (summary_of(each, None) for each in store.sessions(options.tenant))
+            if agent in (None, summary.agent) and person in (None, summary.person)
+        ]
+    if as_json:
+        for summary in listed:
+            print_json(summary)
+        return 0
+    if not listed:
+        console.print(
+            "There are no such sessions." if agent or person else "There are no sessions."
+        )
+        return 0
+    console.print(_listing(listed))
+    console.print(counted(len(listed), "session"), style="dim")
+    return 0
+
+
+def _listing(summaries: list[SessionSummary]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("session", overflow="fold")
+    for name in ("agent", "person", "phase"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("turns", justify="right", no_wrap=True)
+    table.add_column("created (UTC)", no_wrap=True)
+    for each in summaries:
+        queued = f" +{each.queued}" if each.queued else ""
+        table.add_row(
+            short(each.session.key, KEY_SHOWN),
+            plain(each.agent),
+            plain(each.person or "–"),
+            each.phase + queued,
+            f"{each.turns:,}",
+            moment(each.created)[:16],
+        )
+    return table
+
+
+async def show(
+    console: Console, options: Options, key: str, *, full: bool = False, as_json: bool = False
+) -> int:
+    """Print a transcript by origin, with picks, marks and turn records (R76, R98)."""
+    async with open_reading(options) as store:
+        session = found(store, options.tenant, key)
+        turns = turns_of(session.records, session.summary.agent)
+        entries = transcript_of(session.records)
+        if as_json:
+            print_json({"session": session.summary, "entries": entries, "turns": turns})
+        else:
+            print_conversation(console, session.summary, entries, turns, store.blob, full=full)
+    return 0
+
+
+async def request(options: Options, key: str, turn: TurnId, *, round_: int = -1) -> int:
+    """Write the exact bytes of a request to standard output; exit code 1 if they are not (R196)."""
+    async with open_reading(options) as store:
+        records = found(store, options.tenant, key).records
+        sent = request_at(records, turn, round_, store.blob)
+    data = sent.request.canonical()
+    sys.stdout.buffer.write(data)
+    if sys.stdout.isatty():
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
+    print(_verdict(sent, len(data)), file=sys.stderr)
+    return 0 if sent.is_exact else 1
+
+
+def _verdict(sent: SentRequest, length: int) -> str:
+    what = f"turn {sent.turn}, round {sent.round}: {length:,} bytes"
+    if sent.is_exact:
+        return f"{what}, exactly as they were sent: digest {sent.recorded}"
+    return f"{what}, NOT as they were sent: digest {sent.rebuilt}, recorded {sent.recorded}"
+
+
+def print_json(value: object) -> None:
+    """One line of JSON."""
+    print(msgspec.json.encode(value).decode())

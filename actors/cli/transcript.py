@@ -1,0 +1,130 @@
+"""How a stored conversation is printed: entry by entry, each turn closed by its record."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from rich.console import Console
+
+from greenroom.actors.cli.words import counted, moment, plain, short
+from greenroom.protocol.errors import StoreDamaged
+from greenroom.protocol.message import AssistantMessage, ImagePart, Part, ToolMessage
+from greenroom.protocol.rebuild import composition_from
+from greenroom.protocol.state import SessionSummary
+from greenroom.protocol.transcript import TranscriptEntry
+from greenroom.protocol.turn import TurnRecord
+
+Blob = Callable[[str], bytes | None]
+
+LINES_SHOWN: Final = 8
+"""Lines of a tool's result, unless all of it is asked for."""
+ARGUMENTS_SHOWN: Final = 100
+REVISION_SHOWN: Final = 8
+
+
+def print_conversation(
+    console: Console,
+    summary: SessionSummary,
+    entries: Sequence[TranscriptEntry],
+    turns: Iterable[TurnRecord],
+    blob: Blob,
+    *,
+    full: bool,
+) -> None:
+    """Print everything that was said, and what shaped each turn."""
+    _head(console, summary)
+    records = {turn.turn: turn for turn in turns}
+    for index, entry in enumerate(entries):
+        record = records.get(entry.turn or 0)
+        _entry(console, entry, record, full=full)
+        following = entries[index + 1] if index + 1 < len(entries) else None
+        if record is not None and (following is None or following.turn != entry.turn):
+            console.print(_turn(record, blob), style="dim")
+            console.print()
+
+
+def _head(console: Console, summary: SessionSummary) -> None:
+    told = [f"agent {summary.agent}"]
+    if summary.person is not None:
+        told.append(f"person {summary.person}")
+    told += [f"preset {summary.preset}", summary.phase]
+    console.print(plain(summary.session.key), style="bold")
+    console.print(plain(" · ".join(told)))
+    console.print(
+        f"created {moment(summary.created)} UTC · {counted(summary.turns, 'turn')}"
+        f" · {counted(summary.messages, 'message')}"
+    )
+    console.print()
+
+
+def _entry(
+    console: Console, entry: TranscriptEntry, record: TurnRecord | None, *, full: bool
+) -> None:
+    console.print(plain(_title(entry, record)), style="bold")
+    message = entry.message
+    lines = plain(_words(message.content)).splitlines()
+    if isinstance(message, ToolMessage) and not full and len(lines) > LINES_SHOWN:
+        left = len(lines) - LINES_SHOWN
+        lines = [*lines[:LINES_SHOWN], f"… {counted(left, 'more line')}; --full shows them"]
+    for line in lines:
+        console.print(f"  {line}")
+    if isinstance(message, AssistantMessage):
+        for call in message.tool_calls:
+            arguments = call.function.arguments
+            told = plain(arguments) if full else short(arguments, ARGUMENTS_SHOWN)
+            console.print(f"  → {plain(call.function.name)} {told}  [{call.id}]")
+
+
+def _title(entry: TranscriptEntry, record: TurnRecord | None) -> str:
+    told: list[str] = [entry.origin]
+    if isinstance(entry.message, ToolMessage):
+        call = entry.message.tool_call_id
+        made = [each for each in (record.calls if record else ()) if each.id == call]
+        told += [f"{each.tool} {each.state}" for each in made]
+        told.append(f"[{call}]")
+    if entry.ordinal is not None:
+        told.append(f"message {entry.ordinal}")
+    told += [f"${pick.slug}" for pick in entry.picks]
+    if entry.mark:
+        told.append("steered into this turn" if entry.mark == "absorbed" else entry.mark)
+    if entry.at:
+        told.append(moment(entry.at))
+    return " · ".join(told)
+
+
+def _words(content: str | Iterable[Part]) -> str:
+    """The text, and in its place what is no text."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(_part(part) for part in content)
+
+
+def _part(part: Part) -> str:
+    if isinstance(part, ImagePart):
+        return f"[image {part.media_type}, {part.size:,} bytes, {part.digest[:REVISION_SHOWN]}]"
+    return getattr(part, "text", f"[{part.__struct_config__.tag} block]")
+
+
+def _turn(turn: TurnRecord, blob: Blob) -> str:
+    told = [f"turn {turn.turn}", turn.end or "running"]
+    told += [f"({short(turn.reason, ARGUMENTS_SHOWN)})"] if turn.reason else []
+    told += [turn.model, turn.preset, counted(len(turn.model_calls), "model call")]
+    told += [counted(len(turn.calls), "tool call")] if turn.calls else []
+    told += [f"{counted(len(turn.absorbed), 'steer')}"] if turn.absorbed else []
+    told += [f"{turn.usage.total:,} tokens"] if turn.usage.total else []
+    told += [f"{(turn.ended - turn.started) / 1e3:.1f} s"] if turn.ended is not None else []
+    return plain("\n".join((f"— {' · '.join(told)}", f"  skills {', '.join(_skills(turn, blob))}")))
+
+
+def _skills(turn: TurnRecord, blob: Blob) -> Iterator[str]:
+    """The skills that shaped the turn, at their revisions (R76, P058)."""
+    try:
+        kept = composition_from(turn.composition, blob).skills
+    except StoreDamaged:
+        yield f"of a kept prompt that is not in the store ({turn.composition[:REVISION_SHOWN]})"
+        kept = ()
+    for skill in kept:
+        yield f"{skill.slug}@{skill.revision[:REVISION_SHOWN]}"
+    for use in turn.skills:
+        yield f"{use.slug}@{use.revision[:REVISION_SHOWN]} (picked)"
+    if not kept and not turn.skills:
+        yield "none"

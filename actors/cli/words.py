@@ -1,0 +1,52 @@
+"""How values are written for a person at a terminal."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from rich.console import Console
+
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+_STEP: Final = 1_000
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let whoever runs the command decide; rich would exit from inside of the loop."""
+        raise BrokenPipeError
+
+
+def console() -> Console:
+    """A console that prints text as it is: no markup, and no codes where there is no terminal."""
+    return _Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def plain(text: str) -> str:
+    """``text`` without what a terminal would obey: models and tools write anything."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def short(text: str, characters: int) -> str:
+    """One line of ``text``, cut with a mark."""
+    line = " ".join(plain(text).split())
+    return line if len(line) <= characters else line[: characters - 1] + "…"
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 turn``, ``2,000 turns``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def moment(milliseconds: int) -> str:
+    """A stored time, in UTC."""
+    return f"{_EPOCH + timedelta(milliseconds=milliseconds):%Y-%m-%d %H:%M:%S}"
+
+
+def size(count: int) -> str:
+    """Bytes, with three digits."""
+    value, unit = float(count), 0
+    while value >= _STEP and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{value:.3g} {_UNITS[unit]}" if unit else f"{count} B"

@@ -1,0 +1,104 @@
+"""Laws of all commands: help, usage, and what a person is told when something is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.actors.cli.commands import ran, ran_without
+
+COMMANDS = ("demo", "chat", "sessions", "show", "request", "schema")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_tells_its_options(tmp_path: Path, command: str) -> None:
+    """Each command explains itself, in plain words, and exits with 0."""
+    done = ran(tmp_path, command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"greenroom {command}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nix",),
+        ("demo", "--nix"),
+        ("demo", "--sessions", "0"),
+        ("demo", "--turns", "many"),
+        ("request", "a", "zero"),
+        ("show",),
+        ("chat", "--model", "m", "--base-url", "http://127.0.0.1:1", "--key-env", "NOT_SET_HERE"),
+        ("chat", "--base-url", "http://127.0.0.1:1"),
+        ("chat", "--model", "scripted", "--key-env", "HOME"),
+    ],
+)
+def test_wrong_usage_exits_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Wrong usage is told from a failure, and is no traceback."""
+    done = ran(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("missing", ["cyclopts", "rich"])
+def test_without_the_extra_the_command_says_how_to_get_it(tmp_path: Path, missing: str) -> None:
+    """The console script exists with the core alone: it names the pip command."""
+    done = ran_without(tmp_path, missing, "demo")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install 'greenroom[cli]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "extra"),
+    [
+        ("xllamacpp", ("chat",), "local"),
+        ("xllamacpp", ("demo", "--model", "local"), "local"),
+        ("httpx2", ("chat", "--model", "m", "--base-url", "http://127.0.0.1:1"), "openai"),
+        ("yaml", ("chat", "--model", "scripted"), "workspace"),
+    ],
+)
+def test_a_missing_part_is_told_with_its_pip_command(
+    tmp_path: Path, missing: str, arguments: tuple[str, ...], extra: str
+) -> None:
+    """R232: whoever lacks an extra is told its name."""
+    done = ran_without(tmp_path, missing, *arguments)
+    assert done.returncode == 1
+    assert f"greenroom[{extra}]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--model", "nix"), "There is no model 'nix'"),
+        (("--model", "scripted", "--agent", "nix"), "There is no agent 'nix'"),
+        (("--model", "scripted", "--preset", "nix"), "There is no preset 'nix'"),
+    ],
+)
+def test_unknown_names_are_told_with_the_choices(
+    tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    """R10, R59: an unknown model, agent or preset is refused before anything is made."""
+    done = ran(tmp_path, "chat", *arguments)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_all_faults_of_a_workspace_are_listed(tmp_path: Path) -> None:
+    """R231: a broken workspace is told whole, with the file of each fault."""
+    agents = tmp_path / "broken" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "one.md").write_text("---\nskills: [nowhere]\n---\nHello")
+    (agents / "two.md").write_text("---\nskills: [gone]\n---\nHello")
+    done = ran(tmp_path, "chat", tmp_path / "broken", "--model", "scripted")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nowhere" in done.stderr
+    assert "gone" in done.stderr
+
+
+def test_debug_shows_where_an_error_came_from(tmp_path: Path) -> None:
+    """A traceback is there for who asks for it."""
+    arguments = ("sessions", "--store", tmp_path / "nothing")
+    assert "Traceback" not in ran(tmp_path, *arguments).stderr
+    assert "Traceback" in ran(tmp_path, *arguments, "--debug").stderr

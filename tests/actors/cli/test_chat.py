@@ -1,0 +1,169 @@
+"""Laws of ``greenroom chat``: typed lines in, words as they come out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+
+from tests.actors.cli.commands import ESCAPE, command, environment, ran
+from tests.actors.models.provider import Provider, delta, events
+
+SCRIPTED = ("chat", "--model", "scripted", "--session")
+AT_A_TERMINAL = (
+    "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "from greenroom.actors.cli import main; sys.exit(main())"
+)
+
+
+def shown(folder: Path, key: str) -> dict[str, Any]:
+    """What the store has of a session."""
+    value: dict[str, Any] = json.loads(ran(folder, "show", key, "--json").stdout)
+    return value
+
+
+def test_lines_are_answered_and_kept(tmp_path: Path) -> None:
+    """R177, R23: what was typed is kept as it was typed; the end of the input ends the chat."""
+    done = ran(tmp_path, *SCRIPTED, "a", "--agent", "support", given="Hello\n\n//slash")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ESCAPE not in done.stdout
+    said = [e["message"]["content"] for e in shown(tmp_path, "a")["entries"] if e["id"]]
+    assert said == ["Hello", "/slash"]
+    assert [turn["end"] for turn in shown(tmp_path, "a")["turns"]] == ["done", "done"]
+
+
+def test_a_conversation_goes_on(tmp_path: Path) -> None:
+    """R219: the same key is the same conversation, with its agent and person."""
+    options = ("--agent", "support", "--person", "ada")
+    first = ran(tmp_path, *SCRIPTED, "a", *options, given="One")
+    assert "session a (new)" in first.stdout
+    again = ran(tmp_path, *SCRIPTED, "a", given="Two")
+    assert again.stdout.startswith("support with ada\n")
+    assert "(new)" not in again.stdout
+    assert shown(tmp_path, "a")["session"]["turns"] == 2
+
+
+def test_skills_are_picked_both_ways(tmp_path: Path) -> None:
+    """R18: ``/skill NAME words`` and ``$name`` give the same selection."""
+    given = "/skill refunds My money\nMy money $refunds\n"
+    done = ran(tmp_path, *SCRIPTED, "a", "--agent", "support", given=given)
+    assert done.stdout.count("· with refunds@") == 2
+    picks = [entry["picks"] for entry in shown(tmp_path, "a")["entries"] if entry["id"]]
+    assert picks[0] == picks[1] != []
+
+
+def test_orders_of_the_chat(tmp_path: Path) -> None:
+    """R8, R10: presets are listed and switched; unknown names are told and change nothing."""
+    given = "/skills\n/preset workspace-write\n/preset nix\n/skill nix x\n/nix\n/help\n/quit\nno"
+    done = ran(tmp_path, *SCRIPTED, "a", "--agent", "support", given=given)
+    assert done.returncode == 0
+    for told in ("$refunds  ", "* workspace-write", "no preset 'nix'", "no skill 'nix'", "no /nix"):
+        assert told in done.stdout
+    session = shown(tmp_path, "a")["session"]
+    assert (session["preset"], session["turns"]) == ("workspace-write", 0)
+
+
+@attrs.define(eq=False)
+class Terminal:
+    """Our end of a chat's terminal."""
+
+    _end: int
+    _unread: str = ""
+
+    def type(self, keys: str) -> None:
+        """Press these keys."""
+        os.write(self._end, keys.encode())
+
+    async def until(self, *words: str) -> None:
+        """Read up to the first of these words; what stands behind it is for the next."""
+        while not (
+            found := [self._unread.partition(word) for word in words if word in self._unread]
+        ):
+            await trio.lowlevel.wait_readable(self._end)
+            self._unread += os.read(self._end, 65_536).decode(errors="replace")
+        self._unread = found[0][2]
+
+
+@asynccontextmanager
+async def talking(folder: Path, *arguments: str) -> AsyncGenerator[tuple[trio.Process, Terminal]]:
+    """A chat at a terminal of its own, with our end of it."""
+    ours, theirs = os.openpty()
+    process = await trio.lowlevel.open_process(
+        [sys.executable, "-c", AT_A_TERMINAL, *arguments],
+        env=environment(folder, TERM="xterm"),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        with trio.fail_after(30):
+            yield process, Terminal(ours)
+    finally:
+        process.kill()
+        await process.wait()
+        os.close(ours)
+
+
+async def test_ctrl_c_cancels_an_answer_and_then_leaves(tmp_path: Path) -> None:
+    """R180, R175: the turn ends as cancelled, the history stays valid, the next is answered."""
+    async with talking(tmp_path, *SCRIPTED, "a") as (process, terminal):
+        await terminal.until("> ")
+        terminal.type("Hello\n")
+        await terminal.until("Hello\r\n")
+        # Only the turn's own words or notes can come now: it is running.
+        await terminal.until(". ", "· ")
+        terminal.type("\x03")
+        await terminal.until("(cancelled: ")
+        await terminal.until("> ")
+        terminal.type("Again\n")
+        await terminal.until("Again\r\n")
+        await terminal.until("> ")
+        terminal.type("\x03")
+        assert await process.wait() == 130
+    told = shown(tmp_path, "a")
+    assert [turn["end"] for turn in told["turns"]] == ["cancelled", "done"]
+    called = [c["id"] for e in told["entries"] for c in e["message"].get("tool_calls", ())]
+    results = [e["message"]["tool_call_id"] for e in told["entries"] if e["origin"] == "tool"]
+    assert called == results
+    assert told["session"]["phase"] == "idle"
+
+
+async def test_sigterm_ends_a_chat_that_waits(tmp_path: Path) -> None:
+    """R208: the host is stopped in order though a thread waits for the terminal."""
+    async with talking(tmp_path, *SCRIPTED, "a") as (process, terminal):
+        await terminal.until("> ")
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 143
+    assert shown(tmp_path, "a")["session"]["phase"] == "idle"
+
+
+async def test_words_of_a_model_cannot_command_the_terminal(
+    tmp_path: Path, nursery: trio.Nursery
+) -> None:
+    """P128: what a terminal would obey is shown as a sign; the key goes to the server alone."""
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    url = f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}/v1"
+    provider = Provider(url, [events(delta(content="a\x1b[2Jb"), delta("stop"))])
+    nursery.start_soon(trio.serve_listeners, provider.serve, listeners)
+    done = await trio.run_process(
+        command("chat", "--model", "m", "--base-url", url, "--key-env", "MY_KEY", "--session", "a"),
+        env=environment(tmp_path, MY_KEY="sk-verysecret"),
+        stdin=b"Hello\n",
+        capture_stdout=True,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "a\ufffd[2Jb" in done.stdout.decode()
+    assert provider.asked[0].headers["authorization"] == "Bearer sk-verysecret"
+    assert b"verysecret" not in done.stdout
+    nursery.cancel_scope.cancel()

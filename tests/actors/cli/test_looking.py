@@ -1,0 +1,166 @@
+"""Laws of ``greenroom sessions``, ``show`` and ``request``, over the store of a demo."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import trio
+from msgspec.structs import replace
+
+from greenroom.actors.cli import looking
+from greenroom.actors.cli.options import Stored
+from greenroom.protocol.errors import Missing
+from greenroom.protocol.identity import SessionId
+from greenroom.protocol.rebuild import SentRequest, request_at
+from greenroom.store import open_lmdb
+from tests.actors.cli.commands import ESCAPE, TABLE_WIDTH, command, environment, ran
+from tests.actors.cli.conftest import Kept
+
+KEY = "demo-0-0003"
+
+
+def test_sessions_are_listed_in_80_columns(kept: Kept) -> None:
+    """R219: a listing is read from headers; no host and no model is needed."""
+    done = ran(kept.folder, "sessions", "--store", kept.store)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"demo-0-000{number}" in done.stdout for number in range(5))
+    assert "5 sessions" in done.stdout
+    assert max(len(line.rstrip()) for line in done.stdout.splitlines()) <= TABLE_WIDTH
+
+
+def test_sessions_of_one_agent_as_json(kept: Kept) -> None:
+    """The same for programs: one object a line."""
+    done = ran(kept.folder, "sessions", "--store", kept.store, "--json", "--agent", "support")
+    listed = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {each["agent"] for each in listed} == {"support"}
+    assert 0 < len(listed) < 5
+
+
+def test_a_transcript_tells_origins_picks_and_turn_records(kept: Kept) -> None:
+    """R76, R98: who said what, with which skill, and what shaped each turn."""
+    shown = "".join(
+        ran(kept.folder, "show", f"demo-0-000{number}", "--store", kept.store).stdout
+        for number in range(5)
+    )
+    for part in ("person · message 0", "\nmodel · ", "\ntool · read_file done", "→ read_file"):
+        assert part in shown
+    assert "— turn 1 · done · scripted · " in shown
+    assert " (picked)" in shown
+    assert ESCAPE not in shown
+
+
+def test_a_transcript_is_whole_if_asked_for(kept: Kept) -> None:
+    """Long tool results are shown by their first lines, and whole with --full."""
+    texts = [
+        ran(kept.folder, "show", f"demo-0-000{number}", "--store", kept.store, *full).stdout
+        for number in range(5)
+        for full in ((), ("--full",))
+    ]
+    assert any("--full shows them" in text for text in texts[::2])
+    assert not any("--full shows them" in text for text in texts[1::2])
+
+
+def test_every_request_of_a_session_is_rebuilt_to_the_byte(kept: Kept) -> None:
+    """R196: the bytes come out alone on standard output, and their digest is checked."""
+    shown = json.loads(ran(kept.folder, "show", KEY, "--json", "--store", kept.store).stdout)
+    assert shown["session"]["session"]["key"] == KEY
+    for turn in shown["turns"]:
+        for call in turn["model_calls"]:
+            told = ("--round", call["round"], "--store", kept.store)
+            done = ran(kept.folder, "request", KEY, turn["turn"], *told)
+            assert done.returncode == 0
+            assert json.loads(done.stdout)["model"] == "scripted"
+            assert f"exactly as they were sent: digest {call['request']}" in done.stderr
+
+
+async def test_bytes_that_are_not_those_are_told(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """R196: a digest that differs is said, and the exit code is 1."""
+
+    def other(*arguments: object) -> SentRequest:
+        return replace(request_at(*arguments), rebuilt="0" * 64)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(looking, "request_at", other)
+    assert await looking.request(Stored(store=kept.store), KEY, 1) == 1
+    assert b"NOT as they were sent" in capfdbinary.readouterr().err
+
+
+async def test_reading_works_beside_who_writes(tmp_path: Path) -> None:
+    """R187: a store that another process holds for writing can be read all the same."""
+    store = tmp_path / "store"
+    async with open_lmdb(store):
+        done = await trio.run_process(
+            command("sessions", "--store", store),
+            env=environment(tmp_path),
+            capture_stdout=True,
+        )
+    assert done.stdout == b"There are no sessions.\n"
+
+
+async def test_a_missing_session_names_like_ones(kept: Kept) -> None:
+    """R218: whoever mistypes a key is shown those that are near; another tenant's are not."""
+    async with open_lmdb(kept.store, read_only=True) as store:
+        with pytest.raises(Missing, match=r"There is no session demo-0-3; there is demo-0-000"):
+            looking.found(store, "default", "demo-0-3")
+        with pytest.raises(Missing) as told:
+            looking.found(store, "another", KEY)
+    assert "there is" not in told.value.sentence
+    assert told.value.facts["session"] == str(SessionId("another", KEY))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("show", "nobody"), "There is no session nobody"),
+        (("request", "nobody", "1"), "There is no session nobody"),
+        (("request", KEY, "99"), "Turn 99 has no request"),
+        (("request", KEY, "1", "--round", "99"), "has no request of round 99"),
+    ],
+)
+def test_what_is_missing_is_told_in_a_sentence(
+    kept: Kept, arguments: tuple[str, ...], told: str
+) -> None:
+    """R232: one sentence with its way out, exit code 1, no traceback."""
+    done = ran(kept.folder, *arguments, "--store", kept.store)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("greenroom: ")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_store_that_is_none_is_told(tmp_path: Path) -> None:
+    """P048: other things, a file and nothing at all are refused and left as they are."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for path in (file, tmp_path, tmp_path / "nothing"):
+        done = ran(tmp_path, "sessions", "--store", path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "Give the path of a store" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_default_store_is_named_while_there_is_none(tmp_path: Path) -> None:
+    """Whoever lists before anything was kept is told where it would be; nothing is made."""
+    done = ran(tmp_path, "sessions")
+    assert done.returncode == 1
+    assert str(tmp_path / "greenroom" / "store.greenroom") in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_leaves_is_no_error(kept: Kept) -> None:
+    """``greenroom show KEY | head -1`` ends quietly."""
+    reading = subprocess.Popen(
+        command("show", KEY, "--full", "--store", kept.store),
+        env=environment(kept.folder, PYTHONUNBUFFERED="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert reading.stdout is not None
+    assert reading.stderr is not None
+    reading.stdout.close()
+    with reading:
+        assert reading.stderr.read() == b""
+        assert reading.wait() == 141

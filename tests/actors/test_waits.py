@@ -1,0 +1,105 @@
+"""Who waits for whom: circles are refused at once, everything else is let."""
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from greenroom.actors import Host, ToolContext, tool
+from greenroom.actors.models.scripted import Looping, call
+from greenroom.actors.waits import Waits
+from greenroom.protocol.errors import WouldWaitForItself
+from greenroom.protocol.identity import SessionId
+from tests.actors.stage import Stage, agent, stage
+
+A, B, C = (SessionId("default", key) for key in "abc")
+
+
+@tool(effect="read")
+async def ask(context: ToolContext[dict[str, Host]], session: str) -> str:
+    """Ask another session and wait for its answer."""
+    host = context.deps["host"]
+    other = await host.session(session)
+    return (await other.ask("go")).text
+
+
+def results(said: tuple[object, ...]) -> list[str]:
+    """The results of tools in a conversation."""
+    return [m.content for m in said if type(m).__name__ == "ToolMessage"]  # type: ignore[attr-defined]
+
+
+async def circle(on: Stage, deps: dict[str, Host], keys: str) -> list[str]:
+    """Let each session ask the next one, and the last the first; what their tools returned."""
+    deps["host"] = on.host
+    for place, key in enumerate(keys):
+        await on.session(key, agent=f"asks-{keys[(place + 1) % len(keys)]}")
+    first = await on.session(keys[0], agent=f"asks-{keys[1 % len(keys)]}")
+    with trio.fail_after(5):
+        assert (await first.ask("go")).end == "done"
+    found = []
+    for key in keys:
+        session = await on.host.session(key)
+        found += results((await session.state()).messages)
+    return found
+
+
+@pytest.mark.parametrize("keys", ["a", "ab", "abc"])
+async def test_a_circle_of_tools_that_ask_is_refused_at_once(keys: str) -> None:
+    """P157: a session that asks itself, directly or over others, would wait for ever."""
+    deps: dict[str, Host] = {}
+    agents = [agent(name=f"asks-{key}", model=f"asks-{key}") for key in "abc"]
+    models = {f"asks-{key}": Looping((call("ask", session=key), "Done.")) for key in "abc"}
+    async with stage(agents=agents, models=models, tools=[ask], deps=lambda _: deps) as on:
+        found = await circle(on, deps, keys)
+    assert len([text for text in found if "would wait for" in text]) == 1
+    assert found.count("Done.") == len(keys) - 1
+
+
+async def test_a_tool_may_send_its_own_session_a_message() -> None:
+    """P157: only waiting is refused; the message steers into the running turn."""
+
+    @tool(effect="read")
+    async def remind(context: ToolContext[dict[str, Host]]) -> str:
+        """Send the own session a message."""
+        session = await context.deps["host"].session("ann")
+        return (await session.prompt("remember")).status
+
+    deps: dict[str, Host] = {}
+    script = (call("remind"), "Done.")
+    async with stage(*script, tools=[remind], deps=lambda _: deps) as on:
+        deps["host"] = on.host
+        session = await on.session()
+        assert (await session.ask("go")).end == "done"
+        said = (await session.state()).messages
+    assert results(said) == ["steered"]
+    assert [m.content for m in said if type(m).__name__ == "UserMessage"] == ["go", "remember"]
+
+
+async def test_callers_from_outside_are_never_refused() -> None:
+    """P157: whoever runs in no turn may wait for any session, at any time."""
+    deps: dict[str, Host] = {}
+    agents = [agent(name="asks-b", model="asks-b"), agent()]
+    models = {"asks-b": Looping((call("ask", session="b"), "Done.")), "m": Looping(("Hi.",))}
+    async with stage(agents=agents, models=models, tools=[ask], deps=lambda _: deps) as on:
+        deps["host"] = on.host
+        b = await on.session("b")
+        a = await on.session("a", agent="asks-b")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(a.ask, "go")
+            nursery.start_soon(b.ask, "hello")
+            await wait_all_tasks_blocked()
+        assert (await a.ask("again")).text == "Done."
+        assert not on.host.services.waits._targets
+
+
+def test_waiting_is_forgotten_when_it_ends() -> None:
+    """P157: what no longer waits is no part of a circle, also when several tools waited."""
+    waits = Waits()
+    with waits.waiting(A, B), waits.waiting(A, B):
+        with pytest.raises(WouldWaitForItself) as caught, waits.waiting(B, A):
+            pass
+        assert caught.value.facts == {"session": "b", "target": "a"}
+        with waits.waiting(B, C), pytest.raises(WouldWaitForItself), waits.waiting(C, A):
+            pass
+    with waits.waiting(B, A), waits.waiting(C, B):
+        pass
+    assert not waits._targets
