@@ -72,6 +72,13 @@ class Pending:
         self._line = None
         return lost
 
+    def blob(self, digest: str) -> bytes | None:
+        """Content that would be stored with it."""
+        for sealed in self._line or ():
+            if digest in sealed.commit.blobs:
+                return sealed.commit.blobs[digest]
+        return None
+
     def records(self) -> Iterable[AnyRecord]:
         """What would be read back if all of it were written (R53, R84)."""
         return [record for sealed in self._line or () for record in sealed.records]

@@ -73,7 +73,7 @@ class SessionReader:
         """The conversation and how the session stands."""
         stored, actor = self.stored(), self._live()
         header = actor.header if actor is not None else decode_header(stored.header)
-        messages = messages_of(self.records())
+        messages = messages_of(self.records(), self._blob)
         running = actor is not None and actor.phase in TURN_PHASES and actor.turn is not None
         return SessionState(
             session=self.id,
@@ -129,6 +129,12 @@ class SessionReader:
         composition = composition_from(start.composition, self.services.store.blob)
         projected = Projector(composition, start.model).project(records[: last + 1])
         return ProjectionMap(tuple(source for _, source in projected))
+
+    def _blob(self, digest: str) -> bytes | None:
+        """Content by its hash, from the store or from what is not on disk yet."""
+        data = self.services.store.blob(digest)
+        actor = self._live()
+        return actor.pending.blob(digest) if data is None and actor is not None else data
 
     def _live(self) -> SessionActor | None:
         return self.services.actors.get(self.id)

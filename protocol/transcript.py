@@ -5,7 +5,7 @@ received, plus the results that greenroom wrote for calls without one, and nothi
 ``transcript_of`` also shows what was queued, recalled or not sent, with picks and marks (R98).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from greenroom.protocol.command import By, Pick
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.identity import MessageId, TurnId
-from greenroom.protocol.message import Message, UserMessage
+from greenroom.protocol.message import Message, ToolMessage, UserMessage
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
@@ -52,7 +52,8 @@ class TranscriptEntry(msgspec.Struct, frozen=True):
 class _Reader:
     """Walks records once, in order; a user message enters at its dispatch or hand-over (R51)."""
 
-    def __init__(self) -> None:
+    def __init__(self, blob: Callable[[str], bytes | None] | None = None) -> None:
+        self.blob = blob
         self.entries: list[TranscriptEntry] = []
         self.accepted: dict[MessageId, Accepted] = {}
 
@@ -98,9 +99,14 @@ class _Reader:
     def _results(self, results: Sequence[CallResult], turn: TurnId, at: int) -> None:
         for result in results:
             origin: Origin = "greenroom" if result.state in WRITTEN_BY_US else "tool"
-            self.entries.append(
-                TranscriptEntry(origin, decode_message(result.body), turn=turn, at=at)
-            )
+            self.entries.append(TranscriptEntry(origin, self._whole(result), turn=turn, at=at))
+
+    def _whole(self, result: CallResult) -> Message:
+        """A result as the tool gave it, also where the model was sent its head only (R193)."""
+        data = self.blob(result.object) if self.blob and result.object is not None else None
+        if data is None:
+            return decode_message(result.body)
+        return ToolMessage(result.call, data.decode())
 
     def waiting(self) -> Iterable[TranscriptEntry]:
         not_sent = {entry.id for entry in self.entries if entry.mark == "not sent"}
@@ -133,9 +139,14 @@ def transcript_of(records: Iterable[AnyRecord]) -> list[TranscriptEntry]:
     return [*reader.entries, *reader.waiting()]
 
 
-def messages_of(records: Iterable[AnyRecord]) -> tuple[Message, ...]:
-    """The conversation: originals only, in order (R1, R94)."""
-    reader = _Reader()
+def messages_of(
+    records: Iterable[AnyRecord], blob: Callable[[str], bytes | None] | None = None
+) -> tuple[Message, ...]:
+    """The conversation: originals only, in order (R1, R94).
+
+    With ``blob``, which reads content by its hash, results that were cut for the model are whole.
+    """
+    reader = _Reader(blob)
     for record in records:
         reader.take(record)
     return tuple(

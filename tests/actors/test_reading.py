@@ -12,12 +12,12 @@ from trio.testing import wait_all_tasks_blocked
 from greenroom.actors import Session, tool
 from greenroom.actors.models.scripted import Looping, Scripted, Stalled, call
 from greenroom.protocol.encoding import decode_message
-from greenroom.protocol.errors import Missing, ModelFailed
+from greenroom.protocol.errors import Missing, ModelFailed, SaveFailed, StoreFull
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import TextPart, ToolMessage, UserMessage
 from greenroom.protocol.prompt_checkpoint import replay_text
 from greenroom.protocol.request import ModelRequest
-from greenroom.store import open_memory
+from greenroom.store import Commit, open_memory
 from tests.actors.stage import agent, messages, package, stage, workspace
 
 LONG = "x" * 200
@@ -56,6 +56,28 @@ async def test_state_holds_the_originals_and_nothing_else() -> None:
         assert (state.user_messages, state.phase) == (1, "idle")
         (listed,) = await on.host.sessions().all()
         assert listed.messages == len(state.messages)
+
+
+async def test_a_spilled_result_reads_whole_while_it_is_not_on_disk() -> None:
+    """R1, R84, R193: what a failed save holds back reads like everything else."""
+    limits = Limits(result_bytes_max=100, result_head_bytes=10)
+    async with (
+        open_memory() as store,
+        stage(call("look"), "Done.", tools=[look], limits=limits, store=store) as on,
+    ):
+        session = await on.session()
+        store.faults.fail_next(StoreFull("Full."), where=_has_result)
+        with pytest.raises(SaveFailed):
+            await session.ask("one")
+        results = [m for m in (await session.state()).messages if isinstance(m, ToolMessage)]
+        assert [result.content for result in results] == [LONG]
+        await session.flush()
+        results = [m for m in (await session.state()).messages if isinstance(m, ToolMessage)]
+        assert [result.content for result in results] == [LONG]
+
+
+def _has_result(operation: object) -> bool:
+    return isinstance(operation, Commit) and b'"is":"returned"' in operation.records
 
 
 async def test_transcript_marks_everything_by_origin() -> None:
@@ -146,8 +168,6 @@ async def test_reading_a_passive_session_activates_nothing_and_claims_nothing() 
 
 async def test_accepted_metadata_is_shown_before_it_is_on_disk() -> None:
     """R53, R75, R84: what a failed save holds back is read as it will be stored."""
-    from greenroom.protocol.errors import SaveFailed, StoreFull
-
     async with open_memory() as store, stage("Hi.", store=store) as on:
         session = await on.session()
         store.faults.fail_next(
@@ -183,7 +203,7 @@ async def test_the_map_names_where_each_message_comes_from() -> None:
         state = await session.state()
         for request in on.model.requests:
             sent = request.canonical().decode()
-            for ours in (str(session.id.tenant), "ordinal", "revision", "snapshot", "checkpoint"):
+            for ours in (session.id.key, "tenant", "ordinal", "revision", "snapshot", "checkpoint"):
                 assert f'"{ours}"' not in sent
             for revision in expansion.revisions:
                 assert revision not in sent
@@ -381,8 +401,8 @@ async def replay(actions: list[str]) -> None:
                 checkpoints = await session.get_system_prompt_checkpoints()
                 if sent:
                     assert replay_text(checkpoints) == sent[-1].system
-                anchors = [checkpoint.user_turn for checkpoint in checkpoints] if False else []
-                assert anchors == sorted(anchors)
+                counts = [checkpoint.message_count for checkpoint in checkpoints]
+                assert counts == sorted(set(counts))
 
 
 async def act(host: Any, session: Session, action: str) -> None:
