@@ -1,5 +1,6 @@
 """The host: opens store and nursery, finds and activates sessions, bounds and stops them."""
 
+import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike
@@ -36,6 +37,7 @@ from greenroom.protocol.state import SessionSummary
 from greenroom.store.contract import Delete, Done, Failed, OtherVerdict, Release, Store, Stored
 from greenroom.store.embedded import open_lmdb
 
+_log: Final = logging.getLogger("greenroom.actors")
 READING_THREADS: Final = 8
 """Threads that read skills and instructions; those of the tools are others (P162)."""
 
@@ -324,6 +326,9 @@ class Host(Scope):
             shared.close()
         self.services.bell.close()
         for actor in list(self.services.actors.values()):
+            if actor.pending:
+                lost = ", ".join(type(record).__name__ for record in actor.records())
+                _log.error("The session %s ends with what could not be saved: %s.", actor.id, lost)
             actor.leave()
 
     async def _last_flush(self, actor: SessionActor) -> None:

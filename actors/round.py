@@ -80,7 +80,7 @@ async def context_of_turn(actor: "SessionActor", draft: Draft) -> ToolContext[An
     """What the tools of a turn are given; the host's ``deps`` are made once for it (R220)."""
     services = actor.services
     deps = None if services.deps is None else services.deps(draft.info)
-    if isinstance(deps, Awaitable):
+    if deps is not None and isinstance(deps, Awaitable):
         deps = await deps
     return ToolContext(
         session=actor.id,

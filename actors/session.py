@@ -72,6 +72,9 @@ class Saving(Slot[Obstacle | None]):
             self._then(self.sealed, obstacle)
 
 
+_SAVING: Final = (Phase.SAVING_DISPATCH, Phase.SAVING_RESPONSE, Phase.SAVING_OUTCOMES)
+
+
 @attrs.define(eq=False, slots=True)
 class SessionActor:
     """One live session. Everything here is changed by its own methods and its turn only."""
@@ -169,11 +172,12 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
-        seal = partial(self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs)
         if self._saving:
+            seal = partial(self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs)
             self._behind.append((saving, seal))
         else:
-            self._offer(saving, seal())
+            sealed = self.seal(records, header, consumed=consumed, keys=keys, blobs=blobs)
+            self._offer(saving, sealed)
         return saving
 
     def save(self, sealed: Sealed) -> Saving:
@@ -208,10 +212,11 @@ class SessionActor:
         if obstacle is None or isinstance(obstacle, Known):
             self._offer(saving, seal())
             return
-        refused = StoreUnavailable("What came before it could not be saved.")
-        for waiting in (saving, *(one for one, _ in self._behind)):
-            waiting.fill(refused)
-        self._behind.clear()
+        behind, self._behind = [(saving, seal), *self._behind], []
+        for waiting, sealing in behind:
+            # Sealed all the same: a turn's boundary is kept, and flushed at this head.
+            waiting.sealed = sealing()
+            waiting.fill(StoreUnavailable("What came before it could not be saved."))
 
     def _obstacle(self, sealed: Sealed, verdict: CommitVerdict) -> Obstacle | None:
         """What kept a commit from being written; None if it turns out that it was."""
@@ -406,6 +411,9 @@ class SessionActor:
             PendingSave: nothing of the session may be committed before what is kept (R91).
             StoreFailed: it could not be written; the message stands where it stood.
         """
+        while self.phase in _SAVING and not self._saving:
+            # The turn has not heard yet that its commit failed, and is going to keep it (R91).
+            await trio.lowlevel.checkpoint()
         if self.phase is Phase.UNSAVED:
             raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
         place = self.gateway.place_of(message)

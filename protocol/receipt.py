@@ -1,6 +1,6 @@
 """What a session answers: where a message stands (receipt), and what became of it (outcome)."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,10 @@ End: TypeAlias = Literal[
 ]
 
 
+DIGITS_MAX: Final = 20
+"""Of a number in a cursor's text."""
+
+
 class Cursor(msgspec.Struct, frozen=True, order=True, gc=False):
     """A place in the store's order of commits: opaque to callers, resumable within its incarnation."""
 
@@ -38,11 +42,15 @@ class Cursor(msgspec.Struct, frozen=True, order=True, gc=False):
     @classmethod
     def parse(cls, text: str) -> "Cursor":
         """Read back what ``str`` wrote. Raises :class:`Rewound` for anything else."""
-        incarnation, _, rest = text.partition(".")
-        number, _, index = rest.partition(".")
-        if not (incarnation and number.isascii() and number.isdigit() and index.isdigit()):
+        rest, _, index = text.rpartition(".")
+        incarnation, _, number = rest.rpartition(".")
+        if not (incarnation and _is_number(number) and _is_number(index)):
             raise Rewound(f"{text[:80]!r} is not a cursor.", cursor=text[:80])
         return cls(incarnation, int(number), int(index))
+
+
+def _is_number(text: str) -> bool:
+    return len(text) < DIGITS_MAX and text.isascii() and text.isdigit()
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):

@@ -55,6 +55,8 @@ class Group:
     _waiting: list[tuple[Any, Then]] = attrs.field(factory=list, init=False)
     _executing: list[tuple[Any, Then]] = attrs.field(factory=list, init=False)
     _scheduled: bool = attrs.field(default=False, init=False)
+    _before: int = attrs.field(default=0, init=False)
+    """How many shared the last group."""
     _closed: bool = attrs.field(default=False, init=False)
     _idle: trio.Event | None = attrs.field(default=None, init=False)
 
@@ -92,7 +94,12 @@ class Group:
 
     def _take(self, operation: object, then: Then) -> None:
         self._waiting.append((operation, then))
-        if not self._scheduled and not self._executing:
+        if self._scheduled or self._executing:
+            return
+        if self._before == 1:
+            # Nobody shared the last group, so waiting for the tick's end would only cost a tick.
+            self._hand_over()
+        else:
             self._scheduled = True
             self.token.run_sync_soon(self._hand_over)
 
@@ -105,7 +112,8 @@ class Group:
         else:
             self._executing = self._waiting[: self.group_max]
             del self._waiting[: self.group_max]
-        self.largest = max(self.largest, len(self._executing))
+        self._before = len(self._executing)
+        self.largest = max(self.largest, self._before)
         self.executor.execute([operation for operation, _ in self._executing], self._finish)
 
     def _finish(self, answers: list[Any]) -> None:

@@ -36,7 +36,6 @@ class Progressing:
             console=console,
             auto_refresh=False,
             transient=True,
-            disable=not console.is_terminal,
         )
 
     def __enter__(self) -> Self:

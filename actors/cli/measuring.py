@@ -70,6 +70,9 @@ class Prefixes:
         if before is not None:
             equal = _common(head, messages, *before)
             self.within.add(equal, total)
+        elif session.turn > 1:
+            # It goes on with a conversation of an earlier run, of which we have seen nothing.
+            equal = 0
         else:
             begun = self._begun.setdefault(session.agent, {})
             equal = max((_begins(head, messages, *known) for known in begun.items()), default=0)
@@ -78,7 +81,8 @@ class Prefixes:
             firsts = begun.setdefault(head, set())
             if len(firsts) < FIRSTS_MAX:
                 firsts.add(messages[0])
-        self.overall.add(equal, total)
+        if before is not None or session.turn <= 1:
+            self.overall.add(equal, total)
         self._last[session.id] = (head, messages)
 
     def _head(self, request: ModelRequest) -> bytes:

@@ -34,14 +34,15 @@ def run(
         return trio.run(
             _stoppable, command, tuple(stopped_by), restrict_keyboard_interrupt_to_checkpoints=True
         )
-    except KeyboardInterrupt:
-        return SIGNALLED + signal.SIGINT
-    except Exception as error:  # noqa: BLE001 - told, in a sentence or whole
+    except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:  # noqa: BLE001 - told
         return _failed(error, debug=debug)
 
 
-def _failed(error: Exception, *, debug: bool) -> int:
-    if all(isinstance(cause, BrokenPipeError) for cause in causes_of(error)):
+def _failed(error: BaseException, *, debug: bool) -> int:
+    causes = causes_of(error)
+    if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
+        return SIGNALLED + signal.SIGINT
+    if all(isinstance(cause, BrokenPipeError) for cause in causes):
         return _nobody_reads()
     code = None if debug else told(error)
     if code is None:

@@ -31,7 +31,9 @@ def workspace(**fields: Any) -> Workspace:
     return Workspace.build(**{"agents": [SUPPORT], **fields})
 
 
-def package(slug: str, body: str = "Be kind.", files: dict[str, bytes] | None = None) -> SkillPackage:
+def package(
+    slug: str, body: str = "Be kind.", files: dict[str, bytes] | None = None
+) -> SkillPackage:
     """A skill of one main file, and more if there are more."""
     summary = SkillSummary(f"skills/{slug}", slug, slug.title(), f"Does {slug}.", f"skills/{slug}")
     return SkillPackage(summary, body, {"SKILL.md": body.encode(), **(files or {})})

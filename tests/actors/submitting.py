@@ -7,7 +7,7 @@ import trio
 
 from greenroom.actors.models.scripted import Stalled, call
 from greenroom.store import Options, open_lmdb
-from tests.actors.world import Stage, opened
+from tests.actors.world import Stage
 
 SUBMITTED = 10
 OPTIONS = Options(map_size=64 << 20, reserve_bytes=0)

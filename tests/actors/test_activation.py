@@ -48,7 +48,9 @@ async def test_the_next_request_begins_with_the_same_bytes(how: str) -> None:
                 await session.ask("three")
                 after = (await session.request(3)).request
         if how == "reopened":
-            async with stage(model=Looping(script), store=store, agents=agents, skills=skills) as on:
+            async with stage(
+                model=Looping(script), store=store, agents=agents, skills=skills
+            ) as on:
                 session = await on.session()
                 await session.ask("three")
                 after = (await session.request(3)).request

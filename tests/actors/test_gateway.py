@@ -17,7 +17,9 @@ def submission(name: str, when: When = "steer", *, pick: bool = False) -> Submis
     return Submission(name, b"{}", picks, when, "person", None, None, blank=False)
 
 
-def waiting(gateway: Gateway, name: str, seq: int | None, when: When = "steer", **how: bool) -> None:
+def waiting(
+    gateway: Gateway, name: str, seq: int | None, when: When = "steer", **how: bool
+) -> None:
     """A message takes its place, as admission gives it one."""
     sent = submission(name, when, **how)
     own_turn = gateway.would_wait(sent)
@@ -36,8 +38,8 @@ def gateway() -> Gateway:
 
 def test_plain_messages_in_front_of_the_first_waiting_one_steer(gateway: Gateway) -> None:
     """R116, R119, R120: what stands behind a pick or a queued message waits behind it."""
-    for seq, (name, how) in enumerate([("a", {}), ("b", {}), ("p", {"pick": True}), ("c", {})]):
-        waiting(gateway, name, seq, **how)
+    for seq, name in enumerate("abpc"):
+        waiting(gateway, name, seq, pick=name == "p")
     assert names(gateway.take_steers(9)) == ["a", "b"]
     assert names(gateway.take_steers(9)) == []
     taken = gateway.take_prompt()

@@ -46,7 +46,7 @@ async def test_each_waiter_gets_an_error_of_its_own(grouped: bool) -> None:
         nursery.start_soon(caught, outcomes, "m", found)
         nursery.start_soon(caught, outcomes, "m", found)
         await wait_all_tasks_blocked()
-        outcomes.reject("m", error)  # type: ignore[arg-type]
+        outcomes.reject("m", error)
     assert len({id(one) for one in (*found, error)}) == 3
     assert {type(one) for one in found} == {type(error)}
 

@@ -17,7 +17,7 @@ def sealed(head: int) -> Sealed:
 
 
 def test_what_is_kept_is_written_in_order_and_unchanged() -> None:
-    """R84, R85: each sealed commit is the same object from when it was sealed to when it is written."""
+    """R84, R85: what was sealed is written as it was sealed, the oldest first."""
     pending, first, second = Pending(), sealed(1), sealed(2)
     assert not pending
     pending.keep(first)

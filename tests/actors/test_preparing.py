@@ -73,7 +73,7 @@ async def test_a_skill_outside_the_prompt_is_shown_at_each_revision(stage: Stage
 
 
 async def test_a_bound_skill_stays_at_its_kept_revision(stage: Stage) -> None:
-    """R26, R52, R57, R60, R76: edited or gone, until another composition; nothing is read for it."""
+    """R26, R52, R57, R60, R76: edited or gone, until another composition; nothing is read."""
     stage.skills.publish("refunds", "Version A.")
     stage.bound = ("skills/refunds",)
     stage.plays("One.", "Two.")

@@ -356,7 +356,9 @@ async def test_requests_with_spilled_results_steers_and_failures_are_rebuilt() -
 
     script = (call("look"), call("push"), "Done.", ModelFailed("No."), "Later.")
     async with open_memory() as store:
-        async with stage(*script, tools=[look, push], skills=SKILLS, limits=limits, store=store) as on:
+        async with stage(
+            *script, tools=[look, push], skills=SKILLS, limits=limits, store=store
+        ) as on:
             session = await on.session(preset="danger-full-access")
             assert (await session.ask("one", skills=["plan"])).end == "done"
             assert (await session.ask("two")).end == "failed"

@@ -35,7 +35,7 @@ def test_text_that_cannot_be_stored_is_made_valid_and_marked() -> None:
     assert answer.record.mended
     assert answer.text == "�!"
     assert answer.calls[0].function.arguments == '{"what":"�"}'
-    assert decode_message(answer.body)
+    assert isinstance(decode_message(answer.body), AssistantMessage)
     assert not answered(ModelResponse("fine")).record.mended
 
 

@@ -101,7 +101,7 @@ async def test_a_tool_that_raises_is_told_to_the_model(stage: Stage) -> None:
 
 
 async def test_a_context_holds_whom_a_call_is_for(stage: Stage) -> None:
-    """R220: session, person, turn, call, key and the host's own; made once a turn, nothing stored."""
+    """R220: session, person, turn, call, key and the host's own, made once a turn, not stored."""
     seen: Seen = []
     made: list[int] = []
 
@@ -185,4 +185,3 @@ async def test_an_answer_has_a_bound_of_calls(stage: Stage) -> None:
         assert (await session.ask("Hi")).end == "failed"
         assert (await session.ask("Hi")).end == "done"
     assert stage.effects == []
-

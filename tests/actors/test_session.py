@@ -43,7 +43,7 @@ async def switched(session: Session) -> list[PermissionChanged]:
 
 
 async def test_a_switch_is_committed_in_force_and_told(stage: Stage) -> None:
-    """R8, R14, R17: one event; only the tail of the system string differs, and no snapshot is made."""
+    """R8, R14, R17: one event; only the system string's tail differs; no snapshot."""
     stage.plays("One.", call("pay"), "Two.")
     async with stage.session() as session:
         await session.ask("Hi")
@@ -180,7 +180,7 @@ async def test_another_model_composes_anew(stage: Stage) -> None:
 
 
 async def test_the_map_of_a_request(stage: Stage) -> None:
-    """R47: none before a dispatch and after reopening; kept past failure; cleared by preparation."""
+    """R47: none before dispatch and after reopening; kept past failure; cleared by drafting."""
     stall = Stalled(trio.Event(), ValueError("odd"))
     stage.plays(stall)
     async with stage.session() as session:
@@ -303,14 +303,13 @@ async def test_a_host_that_stops_leaves_nobody_waiting(stage: Stage) -> None:
         except SessionFailed as error:
             ends.append(type(error))
 
-    async with trio.open_nursery() as nursery:
-        async with stage.session() as session:
-            first = await session.prompt("Hi")
-            await stage.gate.reached.wait()
-            queued = await session.prompt("two", when="queue")
-            nursery.start_soon(wait, session, first.message)
-            nursery.start_soon(wait, session, queued.message)
-            await trio.testing.wait_all_tasks_blocked()
+    async with trio.open_nursery() as nursery, stage.session() as session:
+        first = await session.prompt("Hi")
+        await stage.gate.reached.wait()
+        queued = await session.prompt("two", when="queue")
+        nursery.start_soon(wait, session, first.message)
+        nursery.start_soon(wait, session, queued.message)
+        await trio.testing.wait_all_tasks_blocked()
     assert sorted(map(str, ends)) == sorted(map(str, ["interrupted", SessionFailed]))
     async with stage.session() as session:
         assert (await session.outcome(first)).end == "interrupted"
@@ -328,3 +327,20 @@ async def test_a_stopping_host_tries_one_flush(stage: Stage) -> None:
     async with stage.session() as session:
         assert await conversation(session) == ["Hi", "One."]
         assert [turn.end async for turn in session.turns()] == ["done"]
+
+
+async def test_what_a_stopping_host_cannot_save_is_named(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """R208, R87: session and records; the store has the last commit, and the turn is interrupted."""
+    stage.plays("One.")
+    async with stage.session() as session:
+        stage.fails(skip=1)
+        with pytest.raises(SaveFailed):
+            await session.ask("Hi")
+        stage.fails()
+    assert "ann" in caplog.text
+    assert "Responded, Ended" in caplog.text
+    async with stage.session() as session:
+        await session._host.activate(session.id)
+        assert [turn.end async for turn in session.turns()] == ["interrupted"]

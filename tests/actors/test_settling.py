@@ -42,7 +42,7 @@ def test_the_last_answer_stands_before_the_end() -> None:
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_every_open_call_gets_a_result(saved: bool) -> None:
-    """R90, R175: also those that never began; an answer that is committed is not committed again."""
+    """R90, R175: also those that never began; a committed answer is not committed again."""
     made = settled(Ending("cancelled", "By the caller."), opened(saved=saved))
     assert [type(record) for record in made.records] == [Responded, Ended][saved:]
     assert [result.state for result in made.ended.results] == ["not_run", "not_run"]

@@ -78,9 +78,11 @@ async def test_the_steps_are_all_there_are(stage: Stage) -> None:
     assert sorted(stage.effects) == ["look a", "look b", "look c", "pay 7"]
 
 
-@pytest.mark.parametrize(("tool", "says"), [("watch", "was running"), ("send", "may have happened")])
+@pytest.mark.parametrize(
+    ("tool", "says"), [("watch", "was running"), ("send", "may have happened")]
+)
 async def test_cancelled_in_a_tool(stage: Stage, tool: str, says: str) -> None:
-    """R90, P001, P008: the call has a result that says so, and the first turn's cancel is no end."""
+    """R90, P001, P008: the call has a result that says so, and a first turn's cancel is no end."""
     stage.plays((call(tool), call("watch")), "Next.")
     async with stage.session() as session:
         receipt = await session.prompt("Hi")

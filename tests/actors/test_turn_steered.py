@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from greenroom.actors import Policy, Session
-from greenroom.actors.models.scripted import Stalled, call
+from greenroom.actors.models.scripted import Stalled, Step, call
 from greenroom.protocol.event import MessageAbsorbed
 from greenroom.protocol.message import ImagePart, TextPart
 from greenroom.protocol.receipt import Receipt, When
@@ -18,7 +18,7 @@ from tests.actors.world import (
 )
 
 
-async def in_tool(stage: Stage, session: Session, *after: str) -> Receipt:
+async def in_tool(stage: Stage, session: Session, *after: Step) -> Receipt:
     """A turn that stands in a reading tool until the gate opens, then answers ``after``."""
     stage.plays(call("watch"), *after)
     receipt = await session.prompt("Hi")
@@ -165,7 +165,9 @@ async def test_interruptions_are_served_as_after_a_restart(stage: Stage) -> None
         whens: list[tuple[str, When]] = [("a", "steer"), ("i", "interrupt"), ("j", "interrupt")]
         for text, when in whens:
             await session.prompt(text, when=when)
-        live = [e.submission.message for e in session._host.services.actors[session.id].gateway._line]
+        live = [
+            e.submission.message for e in session._host.services.actors[session.id].gateway._line
+        ]
     async with stage.session(policy=Policy(revive=False)) as session:
         await session._host.activate(session.id)
         assert len(live) == 3
@@ -208,7 +210,7 @@ async def test_after_a_bad_end_the_queue_goes_on(stage: Stage, end: str) -> None
 
 
 async def test_ordinals_are_given_at_the_entrance(stage: Stage) -> None:
-    """R51: by dispatch or hand-over; queued, recalled and unsent ones have none, absorbed ones do."""
+    """R51: by dispatch or hand-over; queued and recalled ones have none, absorbed ones do."""
     async with stage.session() as session:
         first = await in_tool(stage, session, "One.", "Two.")
         recalled = await session.prompt("recalled", when="queue")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Session
 from greenroom.actors.models.scripted import Step, call
@@ -228,3 +229,33 @@ async def test_a_recall_never_overtakes_what_is_kept(stage: Stage) -> None:
         await session.flush()
         assert (await session.outcome(queued)).turn == 2
         assert (await conversation(session))[-2:] == ["two", "Two."]
+
+
+@pytest.mark.parametrize("end", ["watched", "cancelled"])
+async def test_a_boundary_behind_a_failed_recall_is_kept(stage: Stage, end: str) -> None:
+    """R91, R84: nothing is committed out of order, and nobody is left waiting."""
+    stage.plays(call("watch"), "One.", "Two.")
+    async with stage.session() as session, trio.open_nursery() as nursery:
+        first = await session.prompt("Hi")
+        await stage.gate.reached.wait()
+        queued = await session.prompt("two", when="queue")
+        stage.memory.faults.hold()
+        stage.fails()
+
+        @nursery.start_soon
+        async def _recall() -> None:
+            with pytest.raises(SaveFailed):
+                await session.recall(queued)
+
+        await wait_all_tasks_blocked()
+        if end == "cancelled":
+            await session.cancel()
+        stage.gate.open.set()
+        await wait_all_tasks_blocked()
+        stage.memory.faults.release()
+        with pytest.raises((SaveFailed, ExceptionGroup)):
+            await session.outcome(first)
+        await session.flush()
+        assert (await session.outcome(queued)).end == "done"
+        await check_conversation(session)
+        await check_requests(session, stage.model.requests)

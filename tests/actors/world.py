@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -202,7 +203,7 @@ async def queue_of(session: Session) -> list[str]:
 
 
 async def check_conversation(session: Session) -> None:
-    """Every call has exactly one result right behind its message, and no message is empty (R175)."""
+    """Every call has one result right behind its message, and no message is empty (R175)."""
     messages = list((await session.state()).messages)
     while messages:
         message = messages.pop(0)
@@ -230,7 +231,7 @@ async def check_requests(session: Session, given: Sequence[ModelRequest]) -> lis
     ]
     for one in rebuilt:
         assert one.is_exact, f"turn {one.turn} round {one.round} is not rebuilt"
-    for earlier, later in zip(rebuilt, rebuilt[1:], strict=False):
+    for earlier, later in pairwise(rebuilt):
         if earlier.request.model == later.request.model:
             before, after = list(earlier.request.messages), list(later.request.messages)
             assert after[: len(before)] == before

@@ -93,8 +93,29 @@ async def test_an_unfinished_operation_goes_on_in_the_next_group() -> None:
     group.offer("other", told.append)
     await tick()
     executor.answer()
-    assert executor.groups[1:] == [["second", "other"]]
+    executor.answer()
+    assert executor.groups[1:] == [["second"], ["other"]]
     assert told == ["second", "other"]
+
+
+async def test_one_that_nobody_joins_does_not_wait_for_the_tick() -> None:
+    """R170: behind a group of one, the next is handed over at once; behind a larger one it waits."""
+    executor = Slow()
+    group, told = group_of(executor)
+    group.offer(0, told.append)
+    assert executor.groups == []
+    await tick()
+    executor.answer()
+    group.offer(1, told.append)
+    assert executor.groups == [[0], [1]]
+    group.offer(2, told.append)
+    group.offer(3, told.append)
+    executor.answer()
+    executor.answer()
+    group.offer(4, told.append)
+    assert executor.groups == [[0], [1], [2, 3]]
+    await tick()
+    assert executor.groups == [[0], [1], [2, 3], [4]]
 
 
 async def test_a_failing_taker_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from greenroom.actors.cli import looking
 from greenroom.actors.cli.options import Stored
+from greenroom.actors.cli.words import console
+from greenroom.protocol.account import turns_of
 from greenroom.protocol.errors import Missing
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.rebuild import SentRequest, request_at
@@ -37,12 +39,13 @@ def test_sessions_of_one_agent_as_json(kept: Kept) -> None:
     assert 0 < len(listed) < 5
 
 
-def test_a_transcript_tells_origins_picks_and_turn_records(kept: Kept) -> None:
+async def test_a_transcript_tells_origins_picks_and_turn_records(
+    kept: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
     """R76, R98: who said what, with which skill, and what shaped each turn."""
-    shown = "".join(
-        ran(kept.folder, "show", f"demo-0-000{number}", "--store", kept.store).stdout
-        for number in range(5)
-    )
+    for number in range(5):
+        await looking.show(console(), Stored(store=kept.store), f"demo-0-000{number}")
+    shown = capsys.readouterr().out
     for part in ("person · message 0", "\nmodel · ", "\ntool · read_file done", "→ read_file"):
         assert part in shown
     assert "— turn 1 · done · scripted · " in shown
@@ -50,28 +53,41 @@ def test_a_transcript_tells_origins_picks_and_turn_records(kept: Kept) -> None:
     assert ESCAPE not in shown
 
 
-def test_a_transcript_is_whole_if_asked_for(kept: Kept) -> None:
+async def test_a_transcript_is_whole_if_asked_for(
+    kept: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Long tool results are shown by their first lines, and whole with --full."""
-    texts = [
-        ran(kept.folder, "show", f"demo-0-000{number}", "--store", kept.store, *full).stdout
-        for number in range(5)
-        for full in ((), ("--full",))
-    ]
-    assert any("--full shows them" in text for text in texts[::2])
-    assert not any("--full shows them" in text for text in texts[1::2])
+    for full in (False, True):
+        for number in range(5):
+            options = Stored(store=kept.store)
+            await looking.show(console(), options, f"demo-0-000{number}", full=full)
+        assert ("--full shows them" in capsys.readouterr().out) is not full
 
 
-def test_every_request_of_a_session_is_rebuilt_to_the_byte(kept: Kept) -> None:
+async def test_every_request_of_a_session_is_rebuilt_to_the_byte(
+    kept: Kept, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     """R196: the bytes come out alone on standard output, and their digest is checked."""
-    shown = json.loads(ran(kept.folder, "show", KEY, "--json", "--store", kept.store).stdout)
-    assert shown["session"]["session"]["key"] == KEY
-    for turn in shown["turns"]:
-        for call in turn["model_calls"]:
-            told = ("--round", call["round"], "--store", kept.store)
-            done = ran(kept.folder, "request", KEY, turn["turn"], *told)
-            assert done.returncode == 0
-            assert json.loads(done.stdout)["model"] == "scripted"
-            assert f"exactly as they were sent: digest {call['request']}" in done.stderr
+    options = Stored(store=kept.store)
+    async with looking.open_reading(options) as store:
+        turns = turns_of(looking.found(store, "default", KEY).records, "support")
+    calls = [(turn.turn, call) for turn in turns for call in turn.model_calls]
+    assert len(calls) > 3
+    for turn, call in calls:
+        assert await looking.request(options, KEY, turn, round_=call.round) == 0
+        told = capfdbinary.readouterr()
+        assert json.loads(told.out)["model"] == "scripted"
+        assert f"exactly as they were sent: digest {call.request}" in told.err.decode()
+
+
+def test_the_command_writes_those_bytes_and_nothing_else(kept: Kept) -> None:
+    """R196: what a pipe gets is one JSON object, to the byte."""
+    done = ran(kept.folder, "request", KEY, 1, "--store", kept.store)
+    assert done.returncode == 0
+    assert done.stdout.startswith('{"model":"scripted","system":"')
+    assert not done.stdout.endswith("\n")
+    shown = ran(kept.folder, "show", KEY, "--json", "--store", kept.store)
+    assert json.loads(shown.stdout)["session"]["session"]["key"] == KEY
 
 
 async def test_bytes_that_are_not_those_are_told(

@@ -49,6 +49,17 @@ def test_a_signal_that_is_the_commands_own_does_not_stop_it() -> None:
     assert run(go, stopped_by=[signal.SIGTERM]) == 7
 
 
+def test_ctrl_c_before_anybody_listens_ends_quietly(capsys: pytest.CaptureFixture[str]) -> None:
+    """A nursery's group around it is no traceback for a person."""
+
+    async def go() -> int:
+        async with trio.open_nursery():
+            raise KeyboardInterrupt
+
+    assert run(go, stopped_by=[signal.SIGTERM]) == 130
+    assert capsys.readouterr().err == ""
+
+
 def test_errors_in_groups_are_told_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     """R232: a nursery's group is no part of what a person reads; the same sentence comes once."""
 
