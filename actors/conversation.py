@@ -5,13 +5,12 @@ rolling digest, so a turn costs what is new, whatever the conversation's length.
 wants to add is an ``Addition`` until its commit is durable: nothing unstored is ever sent (R83).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 import msgspec
 
 from greenroom.protocol.budget import images_in
-from greenroom.protocol.projection import Source
 from greenroom.protocol.request import Messages, RequestDigest
 
 
@@ -62,8 +61,8 @@ class Conversation:
         return Messages(self._chunks, len(self._chunks))
 
 
-def rebuilt(projected: Iterable[tuple[bytes, Source]]) -> Conversation:
-    """A conversation from what ``greenroom.protocol.rebuild.Projector`` gives."""
+def rebuilt(chunks: Sequence[bytes]) -> Conversation:
+    """A conversation of messages that were projected before."""
     conversation = Conversation()
-    conversation.adopt(conversation.plus([chunk for chunk, _ in projected]))
+    conversation.adopt(conversation.plus(chunks))
     return conversation

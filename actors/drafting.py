@@ -171,4 +171,4 @@ def _projected_anew(actor: "SessionActor", kept: Kept, model: str) -> Conversati
     """The conversation as another kept prompt sends it: read back and projected once (R34)."""
     entries = actor.services.store.read(actor.id)
     records = [record for entry in entries for record in decode_records(entry.records)]
-    return rebuilt(Projector(kept.composition, model).project(records))
+    return rebuilt(Projector(kept.composition, model).take(records).chunks)

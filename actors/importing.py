@@ -32,7 +32,7 @@ async def import_history(
     at: int = 0,
     limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[Session, tuple[Fault, ...]]:
-    """Create a session whose conversation begins with ``messages``; the next turn goes on from there.
+    """Create a session whose conversation begins with ``messages``; the next turn goes on there.
 
     Args:
         scope: a host or a tenant.

@@ -127,8 +127,8 @@ class SessionReader:
         last = max(i for i, r in enumerate(records) if isinstance(r, Dispatched | Returned))
         start = next(r for r in reversed(records) if isinstance(r, Dispatched))
         composition = composition_from(start.composition, self.services.store.blob)
-        projected = Projector(composition, start.model).project(records[: last + 1])
-        return ProjectionMap(tuple(source for _, source in projected))
+        projector = Projector(composition, start.model, mapped=True)
+        return ProjectionMap(tuple(projector.take(records[: last + 1]).sources or ()))
 
     def _blob(self, digest: str) -> bytes | None:
         """Content by its hash, from the store or from what is not on disk yet."""

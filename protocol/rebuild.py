@@ -4,7 +4,8 @@ One pass in order over the records of a session; what it gives for a record is t
 try, since projection is a pure function of the message, its snapshot and the kept prompt (R34).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -13,6 +14,7 @@ from greenroom.protocol.composition import Composition, decode_composition
 from greenroom.protocol.errors import Missing, StoreDamaged
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.projection import (
+    Origin,
     SkillExpansion,
     Source,
     expansion_of,
@@ -24,7 +26,6 @@ from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
-    CallResult,
     Dispatched,
     Ended,
     Imported,
@@ -39,48 +40,91 @@ from greenroom.protocol.wording import wording_of
 
 
 class Projector:
-    """Walks stored records once and gives what of them is sent, with each message's source."""
+    """Walks stored records once, in order, and gathers what of them is sent.
 
-    def __init__(self, composition: Composition, model: str) -> None:
+    ``sources`` has the origin of each message, if it was asked for: a conversation that is read
+    back has no use for it, and a thousand messages would take a third longer.
+    """
+
+    def __init__(self, composition: Composition, model: str, *, mapped: bool = False) -> None:
+        self.chunks: list[bytes] = []
+        self.sources: list[Source] | None = [] if mapped else None
         self._composition = composition
         self._model = model
         self._accepted: dict[MessageId, Accepted] = {}
         self._legacy: dict[int, list[LegacyContext]] = {}
+        self._imported: list[Imported] = []
+        """A run of imported messages, which are mended together (R48)."""
         self._place = -1
 
-    def project(self, records: Iterable[AnyRecord]) -> Iterator[tuple[bytes, Source]]:
-        """What is sent of ``records``, in order."""
-        imported: list[Imported] = []
+    def take(self, records: Iterable[AnyRecord]) -> "Projector":
+        """Gather what is sent of ``records``, which follow those that were taken before."""
         for record in records:
-            if imported and not isinstance(record, Imported | LegacyContext):
-                yield from self._imported(imported)
-                imported = []
-            match record:
-                case Accepted():
-                    self._accepted[record.message] = record
-                case Dispatched():
-                    yield from self._user(record.message, record.ordinal, record.snapshot)
-                case Responded():
-                    source = self._history()
-                    body = project_assistant(bytes(record.body), self._model)
-                    if body:
-                        yield body, source
-                case Returned():
-                    yield from self._results(record.results)
-                    for steer in record.steers:
-                        yield from self._user(steer.message, steer.ordinal, None)
-                case Ended():
-                    yield from self._results(record.results)
-                case Imported():
-                    imported.append(record)
-                case LegacyContext(snapshot=snapshot):
-                    self._legacy.setdefault(snapshot.user_turn, []).append(record)
-                case _:
-                    pass
-        yield from self._imported(imported)
+            kind = type(record)
+            if self._imported and kind not in (Imported, LegacyContext):
+                self._end_import()
+            step = self._STEPS.get(kind)
+            if step is not None:
+                step(self, record)
+        if self._imported:
+            self._end_import()
+        return self
 
-    def _imported(self, history: Sequence[Imported]) -> Iterator[tuple[bytes, Source]]:
+    def _add(self, body: bytes, expansion: SkillExpansion | None = None) -> None:
+        """One message of the conversation; without a body it is left out of the request."""
+        self._place += 1
+        if body:
+            self._send(body, "history", self._place, expansion)
+
+    def _send(
+        self,
+        body: bytes,
+        origin: Origin,
+        message: int | None,
+        expansion: SkillExpansion | None = None,
+    ) -> None:
+        self.chunks.append(body)
+        if self.sources is not None:
+            self.sources.append(Source(origin, message, expansion))
+
+    def _accept(self, record: Accepted) -> None:
+        self._accepted[record.message] = record
+
+    def _dispatch(self, record: Dispatched) -> None:
+        self._user(record.message, record.ordinal, record.snapshot)
+
+    def _user(
+        self, message: MessageId, ordinal: int, snapshot: RuntimeContextSnapshot | None
+    ) -> None:
+        accepted, composition = self._accepted.pop(message), self._composition
+        body = bytes(accepted.body)
+        if snapshot is None:
+            self._add(body)
+        else:
+            shown = project_user(body, snapshot, accepted.picks, composition)
+            self._add(shown, expansion_of(snapshot, composition))
+        if self._legacy:
+            self._legacy_at(ordinal)
+
+    def _respond(self, record: Responded) -> None:
+        self._add(project_assistant(bytes(record.body), self._model))
+
+    def _return(self, record: Returned) -> None:
+        for result in record.results:
+            self._add(bytes(result.body))
+        for steer in record.steers:
+            self._user(steer.message, steer.ordinal, None)
+
+    def _end(self, record: Ended) -> None:
+        for result in record.results:
+            self._add(bytes(result.body))
+
+    def _import(self, record: Imported) -> None:
+        self._imported.append(record)
+
+    def _end_import(self) -> None:
         """A history that came from elsewhere, as it can be sent (R48)."""
+        history, self._imported = self._imported, []
         before = self._place + 1
         self._place += len(history)
         wording = wording_of(self._composition.wording)
@@ -91,34 +135,29 @@ class Projector:
                 message += before
             sent = project_assistant(body, self._model)
             if sent:
-                yield sent, Source(source.origin, message)
-            yield from self._legacy_at(ordinal)
+                self._send(sent, source.origin, message)
+            self._legacy_at(ordinal)
         for record in history:
             # What was anchored to a message that is left out.
-            yield from self._legacy_at(record.ordinal)
+            self._legacy_at(record.ordinal)
 
-    def _history(self, expansion: SkillExpansion | None = None) -> Source:
-        self._place += 1
-        return Source("history", self._place, expansion)
+    def _anchor(self, record: LegacyContext) -> None:
+        self._legacy.setdefault(record.snapshot.user_turn, []).append(record)
 
-    def _user(
-        self, message: MessageId, ordinal: int, snapshot: RuntimeContextSnapshot | None
-    ) -> Iterator[tuple[bytes, Source]]:
-        accepted = self._accepted.pop(message)
-        source = self._history(expansion_of(snapshot, self._composition))
-        yield (
-            project_user(bytes(accepted.body), snapshot, accepted.picks, self._composition),
-            source,
-        )
-        yield from self._legacy_at(ordinal)
-
-    def _results(self, results: Sequence[CallResult]) -> Iterator[tuple[bytes, Source]]:
-        for result in results:
-            yield bytes(result.body), self._history()
-
-    def _legacy_at(self, ordinal: int | None) -> Iterator[tuple[bytes, Source]]:
+    def _legacy_at(self, ordinal: int | None) -> None:
         for record in self._legacy.pop(ordinal, ()) if ordinal is not None else ():
-            yield legacy_message(record.snapshot), Source("legacy_context")
+            self._send(legacy_message(record.snapshot), "legacy_context", None)
+
+    _STEPS: ClassVar[Mapping[type, Callable[..., None]]] = {
+        Accepted: _accept,
+        Dispatched: _dispatch,
+        Responded: _respond,
+        Returned: _return,
+        Ended: _end,
+        Imported: _import,
+        LegacyContext: _anchor,
+    }
+    """What each record adds; a record that is not here adds nothing."""
 
 
 class SentRequest(msgspec.Struct, frozen=True):
@@ -164,7 +203,7 @@ def request_at(
     before = records[: index + 1]
     start = next(r for r in before if isinstance(r, Dispatched) and r.turn == turn)
     composition = composition_from(start.composition, blob)
-    chunks = [chunk for chunk, _ in Projector(composition, start.model).project(before)]
+    chunks = Projector(composition, start.model).take(before).chunks
     request = ModelRequest(
         model=start.model,
         system=replay_text(checkpoints_of(before)),

@@ -78,14 +78,12 @@ class RequestDigest:
 
     __slots__ = ("_messages",)
 
-    def __init__(self) -> None:
-        self._messages = hashlib.sha256()
+    def __init__(self, messages: "hashlib._Hash | None" = None) -> None:
+        self._messages = hashlib.sha256() if messages is None else messages
 
     def copy(self) -> "RequestDigest":
         """A digest that goes on from here on its own."""
-        other = RequestDigest.__new__(RequestDigest)
-        other._messages = self._messages.copy()
-        return other
+        return RequestDigest(self._messages.copy())
 
     def add(self, message: bytes) -> None:
         """Take in the next encoded message."""

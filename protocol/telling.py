@@ -1,7 +1,7 @@
 """From records to events: what a commit tells. Pure, and the only place that makes events."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import ClassVar
 
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.event import (
@@ -56,7 +56,7 @@ class Teller:
 
     def take(self, record: AnyRecord) -> None:
         """Tell one record."""
-        tell = _TELLERS.get(type(record))
+        tell = self._TELLERS.get(type(record))
         if tell is not None:
             tell(self, record)
 
@@ -194,21 +194,20 @@ class Teller:
     def _deleted(self, record: Deleted) -> None:
         self.told.append(SessionDeleted(self._session, self._next(), record.at))
 
-
-_TELLERS: Final[Mapping[type, Callable[[Teller, Any], None]]] = {
-    Opened: Teller._opened,
-    Accepted: Teller._accepted,
-    Recalled: Teller._recalled,
-    Dispatched: Teller._dispatched,
-    NotSent: Teller._not_sent,
-    Responded: Teller._responded,
-    Returned: Teller._returned,
-    Ended: Teller._ended,
-    PresetChanged: Teller._preset,
-    ModelChanged: Teller._model,
-    Deleted: Teller._deleted,
-}
-"""What each record tells; a record that is not here tells nothing."""
+    _TELLERS: ClassVar[Mapping[type, Callable[..., None]]] = {
+        Opened: _opened,
+        Accepted: _accepted,
+        Recalled: _recalled,
+        Dispatched: _dispatched,
+        NotSent: _not_sent,
+        Responded: _responded,
+        Returned: _returned,
+        Ended: _ended,
+        PresetChanged: _preset,
+        ModelChanged: _model,
+        Deleted: _deleted,
+    }
+    """What each record tells; a record that is not here tells nothing."""
 
 
 def outcome_of_end(record: Ended, *, absorbed: bool = False) -> Outcome:

@@ -64,7 +64,7 @@ def unseal(
         raise damaged("is cut short", table, key, session)
     crc, version, kind, length = _frame.unpack_from(value)
     payload = value[FRAME_BYTES:]
-    if crc32(payload, crc32(value[4:FRAME_BYTES], crc32(key))) != crc:
+    if crc32(memoryview(value)[4:], crc32(key)) != crc:
         raise damaged("does not fit its checksum", table, key, session)
     if version > VERSION:
         raise StoreTooNew(

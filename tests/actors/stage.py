@@ -21,12 +21,12 @@ from greenroom.store import MemoryStore, Store, Stored, open_memory
 SUPPORT = AgentDeclaration(name="support", prompt="You help customers.", model="m")
 
 
-def agent(**fields: Any) -> AgentDeclaration:
+def agent(**fields: Any) -> AgentDeclaration:  # noqa: ANN401
     """The agent ``support``, with something about it changed."""
     return msgspec.structs.replace(SUPPORT, **fields)
 
 
-def workspace(**fields: Any) -> Workspace:
+def workspace(**fields: Any) -> Workspace:  # noqa: ANN401
     """A workspace with the agent ``support``, unless it has others."""
     return Workspace.build(**{"agents": [SUPPORT], **fields})
 
@@ -47,7 +47,7 @@ class Stage:
     model: Any
     store: Any
 
-    async def session(self, key: str = "ann", **told: Any) -> Session:
+    async def session(self, key: str = "ann", **told: Any) -> Session:  # noqa: ANN401
         """Open or create a session of the agent ``support``."""
         return await self.host.session(key, **{"agent": "support", **told})
 
@@ -60,19 +60,19 @@ class Stage:
 
 @asynccontextmanager
 async def stage(
-    *steps: Any,
+    *steps: Any,  # noqa: ANN401
     store: Store | None = None,
-    model: Any = None,
+    model: Any = None,  # noqa: ANN401
     models: dict[str, Any] | None = None,
     agents: Iterable[AgentDeclaration] = (SUPPORT,),
     skills: Iterable[SkillPackage] = (),
     work: Workspace | None = None,
     world: World | None = None,
-    **told: Any,
+    **told: Any,  # noqa: ANN401
 ) -> AsyncIterator[Stage]:
     """Open a host over ``store``, or over a memory store of its own."""
     async with AsyncExitStack() as stack:
-        kept = store or await stack.enter_async_context(open_memory())
+        kept = await stack.enter_async_context(open_memory()) if store is None else store
         plays = model if model is not None else Scripted(list(steps))
         host = await stack.enter_async_context(
             open_host(

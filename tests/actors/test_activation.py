@@ -1,32 +1,22 @@
-"""From what is stored to a live actor: as it was before, or refused with the reason."""
+"""From what is stored to a live actor, which is as it was before."""
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
 import trio
-from msgspec import structs
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import Policy, Session, Workspace, tool
+from greenroom.actors import Policy, Workspace, tool
 from greenroom.actors.models.scripted import Looping, Stalled, call
-from greenroom.protocol.encoding import decode_header, decode_records, encode_header, encode_records
-from greenroom.protocol.errors import Busy, SaveFailed, SessionFailed, SetAside, StoreFull
+from greenroom.protocol.encoding import decode_header, decode_records
+from greenroom.protocol.errors import Busy
 from greenroom.protocol.event import PermissionChanged
-from greenroom.protocol.identity import SessionId
-from greenroom.protocol.message import ToolMessage
-from greenroom.protocol.record import Accepted, Dispatched, Ended, Header, Opened
-from greenroom.protocol.runtime_context import RuntimeContextSnapshot
-from greenroom.store import Commit, Create, Created, MemoryStore, Release, open_memory
+from greenroom.store import Release, open_memory
 from tests.actors.stage import SUPPORT, agent, all_of, messages, package, stage, workspace
 from tests.store.offering import ask
 
 WIDE = "danger-full-access"
-
-
-# --- as it was -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["passivated", "reopened"])
@@ -134,7 +124,7 @@ async def test_a_preset_named_at_opening_is_a_switch_like_any_other() -> None:
             assert (await (await on.session()).state()).preset == WIDE
 
 
-async def _until(session: Any, kind: type) -> Any:
+async def _until(session: Any, kind: type) -> Any:  # noqa: ANN401
     async for event in session.events():
         yield event
         if isinstance(event, kind):
@@ -179,212 +169,6 @@ async def test_project_instructions_are_read_once_for_a_session() -> None:
             systems = [(await old.request(n)).request.system for n in (1, 2)]
             assert ["Version 1." in system for system in systems] == [True, True], systems
             assert "Version 2." in (await new.request(1)).request.system
-
-
-# --- turns that nobody runs ----------------------------------------------------------------------
-
-
-async def taken_over(
-    store: MemoryStore, *script: Any, tools: list[Any], stop: Callable[[Any], Any]
-) -> list[BaseException]:
-    """Let one host stall in a turn and leave it there, as a process that was killed leaves it.
-
-    Another host claims the session meanwhile, so whatever the first one still offers is fenced.
-    """
-    told: list[BaseException] = []
-    async with stage(*script, store=store, tools=tools) as on:
-        session = await on.session(preset=WIDE)
-        receipt = await session.prompt("one", key="k")
-
-        async def wait() -> None:
-            try:
-                await session.outcome(receipt)
-            except SessionFailed as error:
-                told.append(error)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(wait)
-            await wait_all_tasks_blocked()
-            async with stage("Two.", store=store, tools=tools) as other:
-                await stop(await other.session())
-            actor = on.host.live(session.id)
-            assert actor is not None
-            assert actor.turn is not None
-            actor.turn.stop("cancelled", "")
-    return told
-
-
-@pytest.mark.parametrize(
-    ("effect", "state", "says"),
-    [("read", None, ""), ("write", "unknown", "may have happened")],
-)
-async def test_an_interrupted_turn_is_settled_and_the_session_goes_on(
-    effect: Any, state: str | None, says: str
-) -> None:
-    """R173, R175, P031: a write that ran has the result `unknown`; the next message is answered."""
-
-    @tool(effect=effect)
-    async def wait() -> str:
-        """Wait."""
-        await trio.sleep_forever()
-        return ""
-
-    async def stop(session: Any) -> None:
-        receipt = await session.prompt("one", key="k")
-        assert receipt.repeated
-        assert (await session.outcome(receipt)).end == "interrupted"
-        assert (await session.ask("two")).text == "Two."
-        results = [m for m in (await session.state()).messages if isinstance(m, ToolMessage)]
-        turn = (await session.turns().all())[0]
-        assert turn.end == "interrupted"
-        assert [c.state for c in turn.calls] == ([state] if state else [])
-        assert all(says in result.content for result in results)
-        assert len(results) == (1 if state else 0)
-        for number in (1, 2):
-            assert (await session.request(number)).is_exact
-
-    async with open_memory() as store:
-        told = await taken_over(store, call("wait"), tools=[wait], stop=stop)
-    assert [type(error).__name__ for error in told] == ["SessionLost"]
-
-
-async def test_a_turn_that_was_interrupted_while_the_model_answered() -> None:
-    """R87, R175: exactly what was committed is seen again, and the end of it says why."""
-
-    async def stop(session: Any) -> None:
-        state = await session.state()
-        assert [m.content for m in state.messages] == ["one"]
-        assert (await session.ask("two")).end == "done"
-        assert [m.content for m in (await session.state()).messages] == ["one", "two", "Two."]
-
-    async with open_memory() as store:
-        await taken_over(store, Stalled(trio.Event(), "never"), tools=[], stop=stop)
-
-
-async def test_reading_an_interrupted_session_settles_nothing() -> None:
-    """R219, R92: reading says that it is interrupted, and changes nothing."""
-
-    async def stop(session: Any) -> None:
-        state = await session.state()
-        assert (state.phase, state.running) == ("interrupted", None)
-
-    async with open_memory() as store:
-        async with stage(Stalled(trio.Event(), "never"), store=store) as on:
-            session = await on.session()
-            await session.prompt("one")
-            async with stage(store=store, policy=Policy(revive=False)) as other:
-                before = store.last_number()
-                await stop(await other.session())
-                assert store.last_number() == before
-                assert not other.host.services.actors
-
-
-async def test_unsaved_state_is_gone_with_its_host_and_the_committed_stands() -> None:
-    """R87: the reopened session is exactly what was committed last; the waiter was told."""
-    async with open_memory() as store:
-        fault = StoreFull("The disk is full.")
-        async with stage("One.", "Two.", store=store) as on:
-            session = await on.session()
-            await session.ask("one")
-            for _ in range(2):
-                store.faults.fail_next(fault, where=lambda op: _is_end(op))
-            with pytest.raises(SaveFailed):
-                await session.ask("two")
-            assert [m.content for m in (await session.state()).messages][-1] == "Two."
-        async with stage("Three.", store=store) as on:
-            session = await on.session()
-            assert [m.content for m in (await session.state()).messages] == ["one", "One.", "two"]
-            assert (await session.ask("three")).end == "done"
-
-
-def _is_end(operation: object) -> bool:
-    return isinstance(operation, Commit) and b'"is":"ended"' in operation.records
-
-
-# --- damaged -------------------------------------------------------------------------------------
-
-HEADER = encode_header(Header("support", None, "read-only", None, 0))
-OPENED = encode_records([Opened(0, "support", None, "read-only")])
-USER = msgspec.Raw(b'{"role":"user","content":"one"}')
-ACCEPTED = Accepted(0, "m", USER, "started", 0, 1)
-STARTED = Dispatched(0, 1, "m", 0, 1, "m", "read-only", "0" * 64, "0" * 64)
-ENDED = Ended(0, 1, "done")
-
-
-def with_snapshot(turn: int) -> bytes:
-    """A turn with a context snapshot anchored to that user message."""
-    snapshot = RuntimeContextSnapshot(turn, "text", 0)
-    return encode_records([ACCEPTED, structs.replace(STARTED, snapshot=snapshot), ENDED])
-
-
-DAMAGED = {
-    "not records": (HEADER, b"[{}]"),
-    "cut": (HEADER, OPENED[:-3]),
-    "no first record": (HEADER, b"[]"),
-    "an unknown preset": (
-        encode_header(Header("support", None, "gone", None, 0)),
-        OPENED,
-    ),
-    "a kept prompt that is not there": (
-        encode_header(Header("support", None, "read-only", None, 0, composition="0" * 64)),
-        OPENED,
-    ),
-    "a snapshot beyond the conversation": (HEADER, OPENED[:-1] + b"," + with_snapshot(7)[1:]),
-    "a header that is none": (b"\xc1", OPENED),
-}
-
-
-@pytest.mark.parametrize("what", DAMAGED)
-async def test_a_damaged_session_is_refused_with_the_reason_and_left_alone(what: str) -> None:
-    """R92: nothing is repaired by opening; others run, are listed, and go on by themselves."""
-    header, records = DAMAGED[what]
-    async with open_memory() as store:
-        broken = SessionId("default", "broken")
-        assert isinstance(await ask(store, Create(broken, header, records)), Created)
-        before = store.read(broken)
-        async with stage("Hi.", store=store) as on:
-            sane = await on.session()
-            assert (await sane.ask("hello")).end == "done"
-            listed = {each.session.key: each.phase for each in await on.host.sessions().all()}
-            assert listed.keys() == {"ann", "broken"}
-            session = Session(on.host, broken)
-            with pytest.raises(SetAside) as caught:
-                await session.prompt("one")
-            assert caught.value.facts["session"] == "broken"
-            assert store.read(broken) == before
-            await session.delete()
-
-
-async def test_a_damaged_session_does_not_stop_those_that_go_on_by_themselves() -> None:
-    """R92, R93: what waits behind it in the store is served."""
-    async with open_memory() as store:
-        for place, (header, records) in enumerate(DAMAGED.values()):
-            await ask(store, Create(SessionId("default", f"broken{place}"), header, records))
-        async with stage(Stalled(trio.Event(), "never"), store=store) as on:
-            session = await on.session("z")
-            await session.prompt("one")
-            waiting = await session.prompt("two", when="queue")
-        async with stage("Hi.", store=store) as on:
-            await wait_all_tasks_blocked()
-            assert (await (await on.session("z")).outcome(waiting)).text == "Hi."
-
-
-async def test_records_of_the_first_turn_are_read_back_as_they_are() -> None:
-    """R87: the records of a turn are those that were committed, in their order."""
-    async with stage("Hi.") as on:
-        session = await on.session()
-        await session.ask("one")
-        kinds = [
-            type(record).__name__
-            for entry in on.store.read(session.id)
-            for record in decode_records(entry.records)
-        ]
-        header = decode_header(on.stored(session).header)
-    assert kinds == ["Opened", "Accepted", "Dispatched", "Responded", "Ended"]
-    assert (header.turns, header.users, header.messages, header.open_turn) == (1, 1, 2, None)
-
-
-# --- let go and activated while others ask -------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -443,3 +227,18 @@ async def test_two_workspaces_of_one_agent_are_one_workspace() -> None:
             sent.append(on.model.requests[0].canonical())
     assert sent[0] == sent[1]
     assert messages(on.model.requests[0])[0]["role"] == "user"
+
+
+async def test_records_of_the_first_turn_are_read_back_as_they_are() -> None:
+    """R87: the records of a turn are those that were committed, in their order."""
+    async with stage("Hi.") as on:
+        session = await on.session()
+        await session.ask("one")
+        kinds = [
+            type(record).__name__
+            for entry in on.store.read(session.id)
+            for record in decode_records(entry.records)
+        ]
+        header = decode_header(on.stored(session).header)
+    assert kinds == ["Opened", "Accepted", "Dispatched", "Responded", "Ended"]
+    assert (header.turns, header.users, header.messages, header.open_turn) == (1, 1, 2, None)

@@ -198,16 +198,19 @@ async def test_two_that_ask_at_once_are_never_mixed(stage: Stage) -> None:
     assert {said[0], said[2]} == {"a", "b"}
 
 
-async def test_a_full_queue_refuses(stage: Stage) -> None:
+@pytest.mark.parametrize("durable", [True, False])
+async def test_a_full_queue_refuses(stage: Stage, durable: bool) -> None:
     """R128: with a typed error; nothing is dropped silently, and room is room again."""
     stage.plays(call("watch"), "One.", *["Next."] * 9)
-    async with stage.session(limits=Limits(queued_messages_max=2)) as session:
+    policy, limits = Policy(durable_intake=durable), Limits(queued_messages_max=2)
+    async with stage.session(policy=policy, limits=limits) as session:
         first = await session.prompt("Hi")
         await stage.gate.reached.wait()
         queued = [await session.prompt(text, when="queue") for text in "ab"]
         with pytest.raises(QueueFull):
             await session.prompt("c", key="k")
-        assert await queue_of(session) == ["a", "b"]
+        assert await queue_of(session) == (["a", "b"] if durable else [])
+        assert (await session.state()).queued == 2
         await session.recall(queued[0])
         assert not (await session.prompt("c", when="queue", key="k")).repeated
         stage.gate.open.set()
@@ -238,13 +241,14 @@ async def test_a_queue_in_memory_is_lost_with_the_host(stage: Stage) -> None:
         first = await session.prompt("Hi")
         await stage.gate.reached.wait()
         before = stage.store.last_number()
-        steers = [await session.prompt(text) for text in "ab"]
+        steers = [await session.prompt(text, key=f"key {text}") for text in "ab"]
         queued = await session.prompt("queue", when="queue")
         assert stage.store.last_number() == before
         stage.gate.open.set()
         await session.outcome(first)
         assert [(await session.outcome(s)).absorbed for s in steers] == [True, True]
         assert (await session.outcome(queued)).turn == 2
+        assert (await session.prompt("a", key="key a")).message == steers[0].message
         stall = Stalled(trio.Event(), "Three.")
         stage.plays(stall)
         await session.prompt("Hi")

@@ -79,7 +79,7 @@ class Echo:
     name = "echo"
     capabilities = Looping(("",)).capabilities
 
-    async def respond(self, request: Any, session: Any, sink: Any, /) -> Any:
+    async def respond(self, request: Any, session: Any, sink: Any, /) -> Any:  # noqa: ANN401
         await trio.lowlevel.checkpoint()
         words = request.messages[-1].decode().rsplit('"', 2)[1]
         return Looping((words,))._rounds[0][0]
@@ -211,20 +211,19 @@ async def test_a_message_whose_turn_waits_for_a_place_stays_queued_when_the_host
 async def test_whoever_waits_when_the_host_stops_is_told() -> None:
     """R87: nobody waits for ever for an outcome that this host will not bring about."""
     told: list[BaseException] = []
-    async with trio.open_nursery() as nursery:
-        async with stage(Stalled(trio.Event(), "never")) as on:
-            session = await on.session()
-            await session.prompt("one")
-            queued = await session.prompt("two", when="queue")
+    async with trio.open_nursery() as nursery, stage(Stalled(trio.Event(), "never")) as on:
+        session = await on.session()
+        await session.prompt("one")
+        queued = await session.prompt("two", when="queue")
 
-            async def wait() -> None:
-                try:
-                    await session.outcome(queued)
-                except GreenroomError as error:
-                    told.append(error)
+        async def wait() -> None:
+            try:
+                await session.outcome(queued)
+            except GreenroomError as error:
+                told.append(error)
 
-            nursery.start_soon(wait)
-            await wait_all_tasks_blocked()
+        nursery.start_soon(wait)
+        await wait_all_tasks_blocked()
     assert [type(error) for error in told] == [SessionFailed]
 
 
@@ -233,11 +232,10 @@ async def test_a_deleted_session_is_gone_and_its_readers_end() -> None:
     async with stage(model=Looping(("Hi.",))) as on:
         session = await on.session()
         await session.ask("one")
-        told = []
+        told: list[Any] = []
 
         async def read() -> None:
-            async for event in session.events():
-                told.append(event)
+            told.extend([event async for event in session.events()])
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(read)
@@ -325,16 +323,14 @@ async def test_an_agent_names_only_tools_that_there_are() -> None:
 async def test_readers_get_the_end_of_a_turn_that_the_host_stopped() -> None:
     """R186: what is committed while the host stops is told before the readers end."""
     told: list[Any] = []
-    async with trio.open_nursery() as nursery:
-        async with stage(Stalled(trio.Event(), "never")) as on:
-            session = await on.session()
+    async with trio.open_nursery() as nursery, stage(Stalled(trio.Event(), "never")) as on:
+        session = await on.session()
 
-            async def read() -> None:
-                async for event in session.events():
-                    told.append(event)
+        async def read() -> None:
+            told.extend([event async for event in session.events()])
 
-            nursery.start_soon(read)
-            await session.prompt("one")
-            await wait_all_tasks_blocked()
+        nursery.start_soon(read)
+        await session.prompt("one")
+        await wait_all_tasks_blocked()
     assert isinstance(told[-1], TurnEnded)
     assert told[-1].outcome.end == "interrupted"

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,10 +79,10 @@ def assert_sendable(sent: list[dict[str, Any]]) -> None:
         (MISPLACED, {"misplaced"}, ["history", "history", "tool_repair"] + ["history"] * 3),
     ],
 )
-async def test_a_broken_history_is_reported_mended_in_the_request_and_stored_as_it_came(
+async def test_a_broken_history_is_mended_in_the_request_only(
     history: list[Message], kinds: set[str], origins: list[str]
 ) -> None:
-    """R48, R45, P004, P010: the session runs on; the map says what was mended, the store nothing."""
+    """R48, R45, P004, P010: the session runs on, the map says what was mended, the store stays."""
     async with stage("On we go.") as on:
         session, faults = await import_history(on.host, "ann", agent="support", messages=history)
         assert {fault.kind for fault in faults} == kinds
@@ -115,7 +116,12 @@ async def test_an_imported_history_goes_on_with_the_same_bytes_when_it_is_opened
 
 async def test_legacy_contexts_stand_behind_the_messages_that_they_are_anchored_to() -> None:
     """R43, R44, R45: several may share an anchor, in stored order; the stored bytes stay."""
-    history = [UserMessage("one"), AssistantMessage("1"), UserMessage("two"), AssistantMessage("2")]
+    history: list[Message] = [
+        UserMessage("one"),
+        AssistantMessage("1"),
+        UserMessage("two"),
+        AssistantMessage("2"),
+    ]
     contexts = [legacy(0, "about one"), legacy(1, "about two"), legacy(1, "more about two")]
     async with stage("Three.", "Four.") as on:
         session, faults = await import_history(
@@ -156,7 +162,7 @@ async def test_contexts_that_do_not_fit_are_refused(
 ) -> None:
     """R55: before anything is stored."""
     async with stage() as on:
-        history = [UserMessage("one"), AssistantMessage("1"), UserMessage("two")]
+        history: list[Message] = [UserMessage("one"), UserMessage("two")]
         with pytest.raises(BrokenMetadata):
             await import_history(
                 on.host, "ann", agent="support", messages=history, contexts=contexts
@@ -169,7 +175,7 @@ async def test_contexts_that_do_not_fit_are_refused(
     [UserMessage("a\0b"), AssistantMessage("\ud800"), ToolMessage("\0", "x"), asks("\0"), "text"],
     ids=["nul", "surrogate", "result", "call", "type"],
 )
-async def test_what_cannot_be_stored_is_refused(message: Any) -> None:
+async def test_what_cannot_be_stored_is_refused(message: Any) -> None:  # noqa: ANN401
     """R194: at the border, and nothing is stored."""
     async with stage() as on:
         with pytest.raises(InvalidInput):
@@ -198,7 +204,6 @@ MESSAGES = st.one_of(
 @given(history=st.lists(MESSAGES, max_size=10))
 def test_any_history_at_all_can_be_imported_and_gone_on_with(history: list[Message]) -> None:
     """R48, R1: two turns run on it, each request can be rebuilt, and what was imported stays."""
-    import trio
 
     async def drill() -> None:
         async with stage(model=Looping(("Hi.",))) as on:

@@ -19,6 +19,7 @@ from greenroom.protocol.errors import (
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
 from greenroom.store import Stored, open_memory
+from tests.actors.looking import LONG, look
 from tests.actors.stage import package, stage
 
 CALLS: dict[str, Callable[[Session], Awaitable[Any]]] = {
@@ -100,8 +101,6 @@ async def test_a_tenant_lists_and_follows_its_own_only() -> None:
 
 async def test_another_tenants_spilled_result_is_not_reached() -> None:
     """R218, R193: who knows a handle reads it only in the session that it belongs to."""
-    from tests.actors.test_reading import LONG, look
-
     limits = Limits(result_bytes_max=100, result_head_bytes=10)
     async with open_memory() as store:
         async with stage(call("look"), "Done.", tools=[look], limits=limits, store=store) as on:
@@ -126,7 +125,7 @@ async def test_what_is_asked_of_a_session_that_is_there() -> None:
         with pytest.raises(Mismatch) as caught:
             await on.host.session("s", agent="other")
         assert (caught.value.facts["stored"], caught.value.facts["asked"]) == ("support", "other")
-        with pytest.raises(Mismatch, match="'kim'.*'lee'"):
+        with pytest.raises(Mismatch, match=r"'kim'.*'lee'"):
             await on.host.session("s", person="lee")
         with pytest.raises(Missing):
             await on.host.session("absent")
@@ -138,7 +137,7 @@ async def test_what_is_asked_of_a_session_that_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "\ud800", "x" * 70_000, None, 7])
-async def test_a_name_that_cannot_be_stored_is_refused(name: Any) -> None:
+async def test_a_name_that_cannot_be_stored_is_refused(name: Any) -> None:  # noqa: ANN401
     """R194: as key, person, label or tenant, by its own error, and nothing is stored."""
     async with stage() as on:
         with pytest.raises(InvalidInput):

@@ -5,7 +5,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Policy
-from greenroom.actors.models.scripted import Looping, Stalled
+from greenroom.actors.models.scripted import Looping, Stalled, call
 from greenroom.protocol.errors import QueueFull, UnknownModel
 from greenroom.protocol.event import MessageAbsorbed
 from greenroom.protocol.limits import Limits
@@ -47,8 +47,6 @@ async def test_a_queue_has_its_bound_however_it_is_kept(durable: bool) -> None:
 @pytest.mark.parametrize(("behind", "turns"), [("steer", 2), ("own_turn", 4)])
 async def test_plain_words_behind_a_waiting_message(behind: str, turns: int) -> None:
     """R121, R122: they steer into its turn, with one event each; or each has its own."""
-    from greenroom.actors.models.scripted import call
-
     go = trio.Event()
     policy = Policy(behind=behind)  # type: ignore[arg-type]
     model = [Stalled(go, "One."), *([call("get_current_time"), "Two."] * 4)]

@@ -10,6 +10,7 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from trio._core import _run
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -172,6 +173,9 @@ class History:
         async with self.stage.host(policy=STILL) as host:
             again = await activated(host.services, self.session.id)
             read, knew = known(again), known(last)
+            # A receipt may have named a turn that never began: its number is not given again.
+            assert read["header"].turns >= knew["header"].turns
+            knew["header"] = structs.replace(knew["header"], turns=read["header"].turns)
             assert {k: (read[k], knew[k]) for k in knew if read[k] != knew[k]} == {}
 
 

@@ -36,6 +36,7 @@ async def killed(path: Path, where: str) -> None:
         cwd=ROOT,
     )
     assert process.stdout is not None
+    told: bytes | bytearray = b""
     async with process.stdout:
         with trio.move_on_after(30):
             told = await process.stdout.receive_some()

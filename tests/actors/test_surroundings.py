@@ -6,8 +6,8 @@ import pytest
 from greenroom.actors.models.scripted import call
 from greenroom.protocol.limits import Limits
 from greenroom.store import open_memory
+from tests.actors.looking import LONG, look
 from tests.actors.stage import agent, messages, package, stage
-from tests.actors.test_reading import LONG, look
 
 OLD = package("plan", "Old body, see notes.md.", {"notes.md": b"old notes", "more.md": b"old more"})
 NEW = package("plan", "New body, see notes.md.", {"notes.md": b"new notes", "more.md": b"new more"})

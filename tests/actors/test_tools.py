@@ -1,4 +1,4 @@
-"""The one door to tools: decided by preset and effect alone, one result a call, whatever it does."""
+"""The one door to tools: decided by preset and effect alone, one result for each call."""
 
 import random
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def door(tools: Sequence[Tool[Any]] = TOOLS, limits: Limits = DEFAULT_LIMITS) ->
     return Door(tools, limits, lambda: 0, with_files=False)
 
 
-def decided(name: str, preset: str, arguments: str = "{}", **told: Any) -> Ticket:
+def decided(name: str, preset: str, arguments: str = "{}", **told: Any) -> Ticket:  # noqa: ANN401
     """What becomes of one call."""
     one = door()
     asked = ToolCall("c1-0-0", Function(name, arguments))
@@ -121,7 +121,8 @@ def test_a_call_through_use_tool_is_a_call_of_the_tool_it_names(name: str, prese
         itself.may_run,
     )
     assert through.reason == itself.reason
-    assert (through.tool is not None) and through.tool.name == name
+    assert through.tool is not None
+    assert through.tool.name == name
 
 
 async def test_the_intent_of_a_write_through_use_tool_is_committed_before_it_runs() -> None:
@@ -251,7 +252,7 @@ async def test_what_a_tool_works_with_is_in_no_record_and_no_repr() -> None:
     made: list[int] = []
     reprs: list[str] = []
 
-    def deps(info: Any) -> dict[str, str]:
+    def deps(info: Any) -> dict[str, str]:  # noqa: ANN401
         made.append(info.turn)
         return {"password": secret}
 

@@ -112,6 +112,11 @@ async def test_a_failed_dispatch_keeps_the_message_first(stage: Stage) -> None:
         assert len(stage.model.requests) == 2
         later = await session.prompt("three")
         assert (later.status, len(stage.model.requests)) == ("queued", 2)
+        stage.fails()
+        with pytest.raises(SaveFailed):
+            await session.flush()
+        await wait_all_tasks_blocked()
+        assert len(stage.model.requests) == 2
         await session.flush()
         assert [(await session.outcome(r)).turn for r in (queued, later)] in ([2, 3], [3, 4])
         assert (await conversation(session))[-4:] == ["two", "Two.", "three", "Three."]

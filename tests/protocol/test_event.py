@@ -53,9 +53,11 @@ FRAMES: list[tuple[Event, str]] = [
             by="person",
             person="kim",
         ),
-        '{"event":"message_accepted",HEAD,"message":"m","content":[{"type":"text","text":"x"},'
-        '{"type":"image","media_type":"image/png","digest":"d","size":9}],'
-        '"picks":[{"id":"skills/p","slug":"p","name":"P"}],"by":"person","person":"kim"}',
+        (
+            '{"event":"message_accepted",HEAD,"message":"m","content":[{"type":"text","text":"x"},'
+            '{"type":"image","media_type":"image/png","digest":"d","size":9}],'
+            '"picks":[{"id":"skills/p","slug":"p","name":"P"}],"by":"person","person":"kim"}'
+        ),
     ),
     (MessageRecalled(**HEAD, message="m"), '{"event":"message_recalled",HEAD,"message":"m"}'),
     (
@@ -72,8 +74,10 @@ FRAMES: list[tuple[Event, str]] = [
     ),
     (
         SkillsLoaded(**HEAD, turn=1, ordinal=0, skills=(SkillUse("i", "s", "r", "person"),)),
-        '{"event":"skills_loaded",HEAD,"turn":1,"ordinal":0,'
-        '"skills":[{"id":"i","slug":"s","revision":"r","source":"person"}]}',
+        (
+            '{"event":"skills_loaded",HEAD,"turn":1,"ordinal":0,'
+            '"skills":[{"id":"i","slug":"s","revision":"r","source":"person"}]}'
+        ),
     ),
     (
         Replied(**HEAD, turn=1, round=0, block=0, text="Hi.", usage=Usage(input=3, output=4)),

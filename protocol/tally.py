@@ -1,0 +1,91 @@
+"""One pass over the records of a session: its counts, its open turn, and what was pinned.
+
+Counts are read from records and not from the header, which is only as new as the last turn that was
+settled (R50, R94).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
+
+from greenroom.protocol.identity import TurnId
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.record import (
+    AnyRecord,
+    Dispatched,
+    Ended,
+    Imported,
+    LegacyContext,
+    NotSent,
+    Opened,
+    Responded,
+    Returned,
+)
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+
+
+class Tally:
+    """What the records of a session come to; plain counters, filled once."""
+
+    def __init__(self, records: Iterable[AnyRecord]) -> None:
+        self.opened: Opened | None = None
+        self.users = 0
+        """User messages of the conversation: the next ordinal (R51)."""
+        self.messages = 0
+        self.turns: TurnId = 0
+        """The newest turn that was begun, refused ones too."""
+        self.open_turn: Dispatched | None = None
+        self.since: list[Responded | Returned] = []
+        """The records of the open turn, behind its dispatch."""
+        self.snapshots: list[RuntimeContextSnapshot] = []
+        self.checkpoints: list[SystemPromptCheckpoint] = []
+        for record in records:
+            step = self._STEPS.get(type(record))
+            if step is not None:
+                step(self, record)
+
+    def _opened(self, record: Opened) -> None:
+        self.opened = record
+
+    def _dispatched(self, record: Dispatched) -> None:
+        self.open_turn, self.since = record, []
+        self.users += 1
+        self.messages += 1
+        self.turns = record.turn
+        if record.snapshot is not None:
+            self.snapshots.append(record.snapshot)
+        if record.checkpoint is not None:
+            self.checkpoints.append(record.checkpoint)
+
+    def _responded(self, record: Responded) -> None:
+        self.messages += 1
+        self.since.append(record)
+
+    def _returned(self, record: Returned) -> None:
+        self.users += len(record.steers)
+        self.messages += len(record.results) + len(record.steers)
+        self.since.append(record)
+
+    def _ended(self, record: Ended) -> None:
+        self.open_turn = None
+        self.messages += len(record.results)
+
+    def _not_sent(self, record: NotSent) -> None:
+        self.turns = record.turn
+
+    def _imported(self, record: Imported) -> None:
+        self.messages += 1
+        self.users += record.ordinal is not None
+
+    def _legacy(self, record: LegacyContext) -> None:
+        self.snapshots.append(record.snapshot)
+
+    _STEPS: ClassVar[Mapping[type, Callable[..., None]]] = {
+        Opened: _opened,
+        Dispatched: _dispatched,
+        Responded: _responded,
+        Returned: _returned,
+        Ended: _ended,
+        NotSent: _not_sent,
+        Imported: _imported,
+        LegacyContext: _legacy,
+    }
