@@ -25,7 +25,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
 
     submission: Submission
     seq: int | None
-    """Its entry in the store's queue; None while it is not stored there (a turn's own acceptance)."""
+    """Its entry in the store's queue; None while its own turn has yet to accept it."""
     number: int
     """The commit that made it durable; 0 if none has yet."""
     own_turn: bool
@@ -57,9 +57,8 @@ class Gateway:
 
     behind: Behind = "steer"
     _line: list[Waiting] = attrs.field(factory=list)
-    _arriving: int = 0
+    _arriving: tuple[Submission, ...] = ()
     """Messages offered to the store whose verdict has not come: they have a place already."""
-    _arriving_waits: int = 0
 
     def __len__(self) -> int:
         return len(self._line)
@@ -72,7 +71,7 @@ class Gateway:
     @property
     def length(self) -> int:
         """Messages queued or on their way."""
-        return len(self._line) + self._arriving
+        return len(self._line) + len(self._arriving)
 
     def would_wait(self, submission: Submission) -> bool:
         """Whether a message accepted now gets a turn of its own."""
@@ -85,15 +84,17 @@ class Gateway:
         return not submission.waits and not self._has_waiting()
 
     def _has_waiting(self) -> bool:
-        return self._arriving_waits > 0 or any(entry.own_turn for entry in self._line)
+        return any(submission.waits for submission in self._arriving) or any(
+            entry.own_turn for entry in self._line
+        )
 
     def expect(self, submission: Submission) -> None:
         """A message was offered to the store: keep its place until the verdict."""
-        self._arriving += 1
-        self._arriving_waits += self._counts_as_waiting(submission)
+        self._arriving += (submission,)
 
-    def _counts_as_waiting(self, submission: Submission) -> bool:
-        return submission.waits
+    def is_coming(self, message: MessageId) -> bool:
+        """Whether the message is on its way into the queue."""
+        return any(submission.message == message for submission in self._arriving)
 
     def arrived(self, entry: Waiting, *, front: bool = False) -> None:
         """The message is durable: it takes its place, in the store's order."""
@@ -105,8 +106,8 @@ class Gateway:
         self._forget(submission)
 
     def _forget(self, submission: Submission) -> None:
-        self._arriving -= 1
-        self._arriving_waits -= self._counts_as_waiting(submission)
+        message = submission.message
+        self._arriving = tuple([one for one in self._arriving if one.message != message])
 
     def add(self, entry: Waiting, *, front: bool = False) -> None:
         """Put an entry behind all others, or (an interruption) in front of them (R178)."""

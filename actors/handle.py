@@ -163,7 +163,8 @@ class Session:
                 case NotSent(message=found) if found == name:
                     refused = True
         actor = await self._actor()
-        if accepted is None or not refused or actor.expects(name):
+        is_under_way = actor.expects(name) or actor.gateway.is_coming(name)
+        if accepted is None or not refused or is_under_way:
             raise Missing(f"The session {self.id} has no message {name!r} that was not sent.")
         submission = structs.replace(submission_of(accepted), key=None)
         return await accept(actor, Admitted(submission, ()))

@@ -1,8 +1,8 @@
 """What a session has accepted and not yet seen on disk: sealed commits, in order.
 
-A boundary seals what is pending into one ``Commit``. A sealed commit is kept apart until it is known
-to be written and is sent again only unchanged; so a flush repeats no tool and no model call, and
-nothing is written twice (R84, R85). Plain and synchronous.
+A boundary seals what is pending into one ``Commit``. A sealed commit is kept apart until it is
+known to be written, and is sent again only unchanged; so a flush repeats no tool and no model call,
+and nothing is written twice (R84, R85). Plain and synchronous.
 """
 
 from collections import deque

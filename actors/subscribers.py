@@ -145,7 +145,7 @@ class Events:
         return self._ready.popleft()
 
     def _resume_inside(self) -> None:
-        """A cursor may stand between two events of one commit: the rest of that commit comes first."""
+        """A cursor may stand inside a commit: the rest of that commit comes first."""
         start = self._start
         if start is None:
             return

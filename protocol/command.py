@@ -35,5 +35,5 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def waits(self) -> bool:
-        """Whether it needs a turn of its own: any pick, or asked for with ``when="queue"`` (R119)."""
+        """Whether it needs a turn of its own: any pick, or ``when="queue"`` (R119)."""
         return bool(self.picks) or self.when != "steer"

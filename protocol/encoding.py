@@ -6,7 +6,7 @@ second codec to fall back on: bytes that this one refuses are refused.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -44,8 +44,8 @@ def encode(value: object) -> bytes:
         raise InvalidInput(f"This cannot be encoded: {type(error).__name__}.") from error
 
 
-def encode_sorted(value: Any) -> bytes:
-    """Encode plain data with sorted keys and sets, for bytes that must not depend on insertion (R195)."""
+def encode_sorted(value: object) -> bytes:
+    """Encode plain data with sorted keys and sets, whatever order they were made in (R195)."""
     try:
         return msgspec.json.encode(value, order="deterministic")
     except _FAULTS as error:

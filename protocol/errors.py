@@ -36,8 +36,6 @@ def _rebuild(kind: type[GreenroomError], sentence: str, facts: dict[str, object]
     return kind(sentence, **facts)
 
 
-# --- Refused: yours to change, nothing was stored ----------------------------------------------
-
 
 class Refused(GreenroomError):
     """The request cannot be taken as it is; nothing was stored and no key was used up."""
@@ -122,7 +120,7 @@ class UnknownTool(Refused):
 
 
 class Missing(Refused):
-    """No such session, message, turn or blob in this scope; another tenant's answers the same (R218)."""
+    """No such session, message or turn in this scope; another tenant's answers alike (R218)."""
 
     code = "missing"
     status = 404
@@ -255,16 +253,6 @@ class BrokenMetadata(Refused):
     way_out = "Nothing was sent or stored; restore a backup, or fork at a turn before it."
 
 
-class Fork(Refused):
-    """A session cannot be forked there (R191)."""
-
-    code = "cannot_fork"
-    status = 409
-    way_out = "Fork at a settled turn, to a key that is free."
-
-
-# --- ModelFailed: the provider's ----------------------------------------------------------------
-
 
 class ModelFailed(GreenroomError):
     """A model call failed; ``temporary`` says whether the same request may succeed later (R179)."""
@@ -296,8 +284,6 @@ class EngineFailed(ModelFailed):
     status = 503
     way_out = "Mend what is named; or give local() the path of a gguf file that you have."
 
-
-# --- StoreFailed: the machine's -----------------------------------------------------------------
 
 
 class StoreFailed(GreenroomError):
@@ -367,8 +353,6 @@ class StoreClosed(StoreFailed):
     way_out = "Open the store in this process."
 
 
-# --- SessionFailed: ours, or a tool's ----------------------------------------------------------
-
 
 class SessionFailed(GreenroomError):
     """The session's actor failed; what was committed is untouched (R168)."""
@@ -399,7 +383,7 @@ class TurnFailed(SessionFailed):
 
 
 class ToolFailed(SessionFailed):
-    """A tool could not do it; the sentence is written for the model, which gets it as the result."""
+    """A tool could not do it; the sentence is for the model, which gets it as the result."""
 
     code = "tool_failed"
     way_out = "Read the sentence; another call, or other arguments, may work."

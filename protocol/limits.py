@@ -16,7 +16,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     message_parts_max: int = 256
     """Blocks in one message."""
     value_depth_max: int = 64
-    """Nesting of any structured value: well under what the JSON decoder survives on every Python."""
+    """Nesting of any structured value: well under what a JSON decoder survives anywhere."""
     picks_max: int = 8
     """Skills picked with one message (R21)."""
     queued_messages_max: int = 1_000
@@ -36,7 +36,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     arguments_bytes_max: int = 1_048_576
     """Arguments of one tool call, as received."""
     result_bytes_max: int = 65_536
-    """A tool result longer than this is kept once by content hash; the model gets its head (R193)."""
+    """A longer tool result is kept once by content hash; the model gets its head (R193)."""
     result_head_bytes: int = 8_192
     """How much of a spilled result the model sees."""
     object_bytes_max: int = 67_108_864

@@ -29,7 +29,7 @@ DIGITS_MAX: Final = 20
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A place in the store's order of commits: opaque to callers, resumable within its incarnation."""
+    """A place in the store's order of commits: opaque, resumable within its incarnation."""
 
     incarnation: str
     number: int
@@ -54,7 +54,7 @@ def _is_number(text: str) -> bool:
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
-    """A message is durable, and this is where it stands; what becomes of it is its outcome (R177)."""
+    """A message is durable and stands here; what becomes of it is its outcome (R177)."""
 
     message: MessageId
     status: ReceiptStatus

@@ -13,7 +13,7 @@ import msgspec
 
 
 class Messages(Sequence[bytes]):
-    """The first ``length`` encoded messages of an append-only list: fixed, though the list grows."""
+    """The first ``length`` messages of an append-only list: fixed, though the list grows."""
 
     __slots__ = ("_items", "_length")
 
@@ -45,7 +45,7 @@ class Messages(Sequence[bytes]):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, gc=False):
-    """One request, as a model port gets it. Nothing of ours (ids, ordinals, maps) is in it (R46)."""
+    """One request, as a model port gets it: no id, ordinal or map of ours is in it (R46)."""
 
     model: str
     system: str

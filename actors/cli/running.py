@@ -14,7 +14,7 @@ from greenroom.actors.cli.faults import causes_of, told
 
 Command: TypeAlias = Callable[[], Awaitable[int]]
 
-GC_THRESHOLDS: Final = (50_000, 20, 50)
+GC_THRESHOLDS: Final = (200_000, 20, 50)
 """A host makes many objects that live long; a library leaves its embedder's thresholds alone."""
 SIGNALLED: Final = 128
 """Exit codes of a signal stand above this: 130 for SIGINT, 143 for SIGTERM."""

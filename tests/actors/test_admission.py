@@ -1,5 +1,6 @@
 """From what a caller sends to a durable message."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -285,6 +286,33 @@ async def test_what_was_not_sent_is_sent_again_once(stage: Stage) -> None:
         assert ordinals == [None, 1]
         with pytest.raises(Missing):
             await session.retry(unsent)
+
+
+async def test_a_retry_that_waits_is_one_message(stage: Stage) -> None:
+    """R81, R213: two at once are one; after a restart its outcome is that of the retry."""
+    stage.skills.publish("refunds", "Give it back.")
+    package = stage.skills.packages["skills/refunds"]
+    retried: list[str] = []
+    stage.plays(call("watch"), "Sent.")
+    async with stage.session() as session:
+        stage.skills.withdraw("refunds")
+        unsent = await session.prompt("Hi", skills=["refunds"])
+        assert (await session.outcome(unsent)).end == "not_sent"
+        stage.skills.packages["skills/refunds"] = package
+        await session.prompt("Wait")
+        await stage.gate.reached.wait()
+
+        async def retry() -> None:
+            with suppress(Missing):
+                retried.append((await session.retry(unsent)).status)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(retry)
+            nursery.start_soon(retry)
+        assert retried == ["queued"]
+    async with stage.session(policy=STILL) as session:
+        assert (await session.outcome(unsent)).text == "Sent."
+        assert (await conversation(session)).count("Hi") == 1
 
 
 async def test_what_nobody_sent_has_no_outcome(stage: Stage) -> None:

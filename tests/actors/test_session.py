@@ -293,30 +293,6 @@ async def test_a_recall_that_fails_leaves_the_message(stage: Stage) -> None:
         assert (await session.outcome(waits)).text == "Five."
 
 
-async def test_a_message_that_could_not_be_taken_back_is_not_stranded(stage: Stage) -> None:
-    """R127, R9: it came while a setting was saved, and its recall failed: now it gets its turn."""
-    stage.plays("One.")
-    async with stage.session() as session, trio.open_nursery() as nursery:
-        await session._host.activate(session.id)
-        stage.memory.faults.hold()
-        nursery.start_soon(session.set_permission_preset, "read-only")
-        await wait_all_tasks_blocked()
-        receipts = []
-
-        @nursery.start_soon
-        async def _prompt() -> None:
-            receipts.append(await session.prompt("Hi"))
-            assert (await session.state()).phase == "configuring"
-            stage.fails(skip=1)
-            with pytest.raises(SaveFailed):
-                await session.recall(receipts[0])
-
-        await wait_all_tasks_blocked()
-        stage.memory.faults.release()
-        await wait_all_tasks_blocked()
-        assert (await session.outcome(receipts[0])).text == "One."
-
-
 async def test_a_host_that_stops_leaves_nobody_waiting(stage: Stage) -> None:
     """R87, R199, R208, P032: turns end as interrupted, the queue stays, waiters are told."""
     stage.plays(call("watch"), "Two.")
@@ -334,7 +310,7 @@ async def test_a_host_that_stops_leaves_nobody_waiting(stage: Stage) -> None:
         queued = await session.prompt("two", when="queue")
         nursery.start_soon(wait, session, first.message)
         nursery.start_soon(wait, session, queued.message)
-        await trio.testing.wait_all_tasks_blocked()
+        await wait_all_tasks_blocked()
     assert sorted(map(str, ends)) == sorted(map(str, ["interrupted", SessionFailed]))
     async with stage.session() as session:
         assert (await session.outcome(first)).end == "interrupted"
