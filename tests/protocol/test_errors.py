@@ -25,7 +25,6 @@ CODES = {
     "EmptyMessage": ("empty_message", 400),
     "EngineFailed": ("engine_failed", 503),
     "ExtraMissing": ("extra_missing", 501),
-    "Fork": ("cannot_fork", 409),
     "GreenroomError": ("greenroom", 500),
     "HostFull": ("host_full", 503),
     "IllegalStep": ("illegal_step", 409),
