@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from greenroom.actors.content import Sent, held
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.session import SessionActor
 from greenroom.actors.waiting import Slot
@@ -28,11 +29,9 @@ from greenroom.protocol.errors import (
     StoreDamaged,
     StoreFailed,
     StoreUnavailable,
-    TooLarge,
 )
-from greenroom.protocol.identity import check_name, check_text
-from greenroom.protocol.limits import Limits
-from greenroom.protocol.message import Content, ImagePart, TextPart, UserMessage, is_blank, text_of
+from greenroom.protocol.identity import check_name
+from greenroom.protocol.message import UserMessage, is_blank, text_of
 from greenroom.protocol.phase import TURN_PHASES, Phase
 from greenroom.protocol.receipt import Cursor, Outcome, Receipt, ReceiptStatus, When
 from greenroom.protocol.record import Accepted
@@ -55,11 +54,13 @@ class Admitted(msgspec.Struct, frozen=True, gc=False):
 
     submission: Submission
     keys: tuple[KeyEntry, ...]
+    blobs: dict[str, bytes] = {}
+    """Its images, by content."""
 
 
 def admitted(
     actor: SessionActor,
-    content: str | Sequence[TextPart | ImagePart],
+    content: Sent,
     skills: Sequence[str],
     when: When,
     key: str | None,
@@ -73,59 +74,34 @@ def admitted(
     limits = actor.services.limits
     if when not in _WHEN:
         raise InvalidInput(f"There is no way to send {when!r}; there are {', '.join(_WHEN)}.")
-    held = _content(content, limits)
-    words = text_of(held)
+    checked = held(content, limits)
+    words = text_of(checked.content)
     picks: tuple[Pick, ...] = ()
     if skills or "$" in words:
         if isinstance(skills, str):
             raise InvalidInput("Skills are a list of ids or slugs, not one text.", what="skills")
         picks = resolve_picks(skills, words, actor.skills(), limits)
-    blank = is_blank(held)
-    if blank and not picks:
+    if is_blank(checked.content) and not picks:
         raise EmptyMessage("There is nothing in the message.")
     submission = Submission(
         actor.services.world.new_id(),
-        encode_message(UserMessage(held)),
+        encode_message(UserMessage(checked.content)),
         picks,
         when,
         by,
         actor.header.person if by == "person" else None,
         key,
-        blank,
     )
     if key is None:
-        return Admitted(submission, ())
+        return Admitted(submission, (), checked.blobs)
     check_name(key, "idempotency key", limits)
-    return Admitted(submission, (KeyEntry(key, content_digest(submission)),))
+    return Admitted(submission, (KeyEntry(key, content_digest(submission)),), checked.blobs)
 
 
 def content_digest(submission: Submission) -> bytes:
     """What tells two messages under one key apart: words, attachments and picks (R177)."""
     picked = "\0".join([pick.id for pick in submission.picks]).encode()
     return hashlib.blake2b(submission.body + b"\0" + picked, digest_size=16).digest()
-
-
-def _content(content: str | Sequence[TextPart | ImagePart], limits: Limits) -> Content:
-    """The content as it is stored: text stays text, blocks stay blocks (R23)."""
-    if isinstance(content, str):
-        check_text(content, "message", limits.message_bytes_max)
-        return content
-    if not isinstance(content, list | tuple):
-        raise InvalidInput("A message is a text or a list of content blocks.", what="message")
-    if len(content) > limits.message_parts_max:
-        raise TooLarge(
-            f"The message has {len(content)} blocks; the bound is {limits.message_parts_max}.",
-            bound=limits.message_parts_max,
-        )
-    for part in content:
-        if isinstance(part, TextPart):
-            check_text(part.text, "message", limits.message_bytes_max)
-        elif not isinstance(part, ImagePart):
-            raise InvalidInput(
-                f"A message cannot hold a {type(part).__name__}; it holds TextPart and ImagePart.",
-                what="message",
-            )
-    return tuple(content)
 
 
 # --- accepting ------------------------------------------------------------------------------------
@@ -141,7 +117,7 @@ async def accept(actor: SessionActor, message: Admitted) -> Receipt:
     if not _starts_now(actor, submission):
         return await _queue(actor, message)
     slot: Slot[int | Known] = Slot()
-    turn = actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
+    turn = actor.begin(Waiting(submission, None, 0, submission.waits, message.keys, message.blobs))
     turn.accepted = slot
     number = await slot.get()
     if isinstance(number, Known):
@@ -156,7 +132,7 @@ async def accept_and_wait(actor: SessionActor, message: Admitted) -> Outcome | R
     if not _starts_now(actor, submission):
         return await _queue(actor, message)
     slot = actor.outcomes.wait_for(submission.message)
-    actor.begin(Waiting(submission, None, 0, submission.waits, message.keys))
+    actor.begin(Waiting(submission, None, 0, submission.waits, message.keys, message.blobs))
     try:
         outcome = await slot.get()
     finally:
@@ -221,6 +197,7 @@ async def _queue(actor: SessionActor, message: Admitted) -> Receipt:
         message.keys[0] if message.keys else None,
         submission.when == "interrupt",
         bound,
+        message.blobs,
     )
     actor.services.store.offer(operation, partial(_arrived, arrival))
     verdict = await slot.get()
@@ -288,7 +265,14 @@ def _queued(
 ) -> Receipt:
     if isinstance(verdict, Queued):
         cursor = Cursor(actor.services.store.incarnation, verdict.number)
-        return Receipt(record.message, record.status, record.position, record.turn, False, cursor)
+        return Receipt(
+            record.message,
+            record.status,
+            record.position,
+            record.turn,
+            repeated=False,
+            cursor=cursor,
+        )
     if isinstance(verdict, Known):
         return _repeated(actor, message.keys[0], verdict)
     if isinstance(verdict, QueueIsFull):
@@ -324,10 +308,12 @@ def _first_of_key(actor: SessionActor, message: Admitted) -> Receipt | None:
 def _keep(actor: SessionActor, message: Admitted, record: Accepted, *, own_turn: bool) -> Receipt:
     """Queue in memory only, where the host wants that: lost with the process (R93)."""
     submission = message.submission
-    entry = Waiting(submission, None, 0, own_turn, message.keys)
+    entry = Waiting(submission, None, 0, own_turn, message.keys, message.blobs)
     actor.gateway.add(entry, front=submission.when == "interrupt")
     if submission.when == "interrupt" and actor.turn is not None:
         actor.turn.stop("cancelled", "Interrupted by a message.")
     actor.go_on()
     cursor = Cursor(actor.services.store.incarnation, actor.number)
-    return Receipt(record.message, record.status, record.position, record.turn, False, cursor)
+    return Receipt(
+        record.message, record.status, record.position, record.turn, repeated=False, cursor=cursor
+    )

@@ -53,7 +53,7 @@ class Draft(msgspec.Struct, frozen=True):
         tokens = int(addition.size / can.bytes_per_token) + addition.images * can.image_tokens
         return self.variant.budget.fits(tokens)
 
-    def spent(self, actor: "SessionActor", addition: Addition) -> str:
+    def spent(self, addition: Addition) -> str:
         """The spend of a request that does not fit, by owner, as a table (R102)."""
         can = self.model.capabilities
         table = spend_table(
@@ -123,8 +123,10 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         addition,
         blobs,
     )
+    if addition.images and not model.capabilities.images:
+        return Refusal("not_sent", f"The model {model.name} takes no images.", "no_images")
     if not draft.fits(addition):
-        return Refusal("not_sent", draft.spent(actor, addition), "over_budget")
+        return Refusal("not_sent", draft.spent(addition), "over_budget")
     return draft
 
 

@@ -94,7 +94,7 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if quoted else value
 
 
-def _yaml() -> Any:  # noqa: ANN401 - a module that is there only with the extra
+def _yaml() -> Any:
     try:
         return importlib.import_module("yaml")
     except ImportError:

@@ -32,6 +32,8 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     """It gets a turn of its own (R119)."""
     keys: tuple[KeyEntry, ...] = ()
     """The idempotency key that its own acceptance registers."""
+    blobs: dict[str, bytes] = {}
+    """Its images, which its own acceptance stores."""
 
     def acceptance(self, status: ReceiptStatus, turn: TurnId, at: int) -> Accepted:
         """The record with which it becomes durable together with the turn that takes it."""

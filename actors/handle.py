@@ -1,4 +1,4 @@
-"""What callers hold: a handle to one session. It holds no state, and reading wakes nothing (R219)."""
+"""What callers hold: a handle to one session, without state; reading wakes nothing (R219)."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -8,10 +8,12 @@ import trio
 from msgspec import structs
 
 from greenroom.actors.admission import Admitted, accept, accept_and_wait, admitted
+from greenroom.actors.content import Sent
 from greenroom.actors.listing import Listing
 from greenroom.actors.reading import SessionReader
-from greenroom.actors.session import RUNNING, SessionActor
+from greenroom.actors.session import SessionActor
 from greenroom.actors.subscribers import Events
+from greenroom.actors.waits import RUNNING
 from greenroom.protocol.account import outcome_of
 from greenroom.protocol.errors import (
     Missing,
@@ -19,7 +21,6 @@ from greenroom.protocol.errors import (
     SkillNotGiven,
 )
 from greenroom.protocol.identity import MessageId, SessionId, TurnId
-from greenroom.protocol.message import ImagePart, TextPart
 from greenroom.protocol.phase import TURN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
@@ -56,7 +57,7 @@ class Session:
 
     async def prompt(
         self,
-        content: str | Sequence[TextPart | ImagePart] = "",
+        content: Sent = "",
         /,
         *,
         skills: Sequence[str] = (),
@@ -82,7 +83,7 @@ class Session:
 
     async def ask(
         self,
-        content: str | Sequence[TextPart | ImagePart] = "",
+        content: Sent = "",
         /,
         *,
         skills: Sequence[str] = (),

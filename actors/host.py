@@ -3,15 +3,15 @@
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from os import PathLike
 from typing import Any, Final
-from weakref import WeakValueDictionary
 
 import trio
 
 from greenroom.actors.activation import activated
 from greenroom.actors.kept_prompt import KeptPrompts
-from greenroom.actors.listing import Listing
+from greenroom.actors.lifecycle import ended, look_after, stop
 from greenroom.actors.models.port import Capabilities, Model
 from greenroom.actors.reading import summary_of
 from greenroom.actors.scope import Scope
@@ -20,14 +20,13 @@ from greenroom.actors.session import SessionActor
 from greenroom.actors.subscribers import Events, Subscribers
 from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Door
-from greenroom.actors.waiting import Bell, Slot, Turnstile
-from greenroom.actors.watch import watch
+from greenroom.actors.waiting import Slot, Turnstile
 from greenroom.actors.workspace import Workspace
 from greenroom.actors.world import World
 from greenroom.protocol.budget import Budget, TokenEstimate, budget_of
 from greenroom.protocol.composition import Composition, SystemString, compose
 from greenroom.protocol.encoding import encode_records
-from greenroom.protocol.errors import GreenroomError, HostFull, Missing, PendingSave, Rewound
+from greenroom.protocol.errors import HostFull, Missing, PendingSave, Rewound
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.phase import Phase, Step
@@ -85,21 +84,33 @@ async def open_host(
         world = world or World()
         door = _door(workspace, tools, limits, world)
         async with trio.open_nursery() as nursery:
-            services = _services(
-                nursery, kept, workspace, models, door, deps, policy, composer, limits, world
+            services = Services(
+                store=kept,
+                world=world,
+                limits=limits,
+                policy=policy,
+                workspace=workspace,
+                models=dict(models),
+                door=door,
+                kept_prompts=KeptPrompts(partial(budget_for, models, limits)),
+                composer=composer,
+                deps=deps,
+                nursery=nursery,
+                turns=Turnstile(limits.running_turns_max),
+                reading=trio.CapacityLimiter(READING_THREADS),
             )
             host = Host(services)
-            stack.callback(host._ended)
+            stack.callback(ended, services)
             helpers = trio.CancelScope()
-            nursery.start_soon(host._look_after, helpers)
+            nursery.start_soon(look_after, host, helpers)
             try:
                 yield host
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever the caller's block raises
                 # Outside of the nursery, so that the caller gets it as it is and no group.
                 failure = error
             finally:
                 with trio.CancelScope(shield=True):
-                    await host._stop(helpers, nursery)
+                    await stop(services, helpers, nursery)
     if failure is not None:
         raise failure
 
@@ -112,43 +123,14 @@ def _door(workspace: Workspace, tools: Iterable[Tool[Any]], limits: Limits, worl
     return door
 
 
-def _services(
-    nursery: trio.Nursery,
-    store: Store,
-    workspace: Workspace,
-    models: Mapping[str, Model],
-    door: Door,
-    deps: Deps | None,
-    policy: Policy,
-    composer: Composer,
-    limits: Limits,
-    world: World,
-) -> Services:
-    capabilities = {model.name: model.capabilities for model in models.values()}
-
-    def counted(composition: Composition, system: SystemString) -> Budget:
-        can = capabilities.get(composition.model, Capabilities())
-        counter = TokenEstimate(can.bytes_per_token)
-        return budget_of(composition, system, counter, can.context_tokens, limits)
-
-    return Services(
-        store,
-        world,
-        limits,
-        policy,
-        workspace,
-        dict(models),
-        door,
-        KeptPrompts(counted),
-        composer,
-        deps,
-        nursery,
-        Turnstile(limits.running_turns_max),
-        trio.CapacityLimiter(READING_THREADS),
-        WeakValueDictionary(),
-        Bell(),
-        Bell(),
-    )
+def budget_for(
+    models: Mapping[str, Model], limits: Limits, composition: Composition, system: SystemString
+) -> Budget:
+    """What requests under a kept prompt may hold, by the window of the model it was made for."""
+    fitting = (m.capabilities for m in models.values() if m.name == composition.model)
+    can = next(fitting, Capabilities())
+    counter = TokenEstimate(can.bytes_per_token)
+    return budget_of(composition, system, counter, can.context_tokens, limits)
 
 
 class Host(Scope):
@@ -255,94 +237,18 @@ class Host(Scope):
         if shared is not None:
             shared.close()
         if actor is not None and actor.phase is Phase.IDLE:
-            self._close(actor)
-
-    # --- looking after ------------------------------------------------------------------------
-
-    async def _look_after(self, scope: trio.CancelScope) -> None:
-        with scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._passivate_idle)
-                nursery.start_soon(watch, self.services)
-                if self.services.policy.revive and not self.services.store.read_only:
-                    nursery.start_soon(self._revive)
-
-    async def _passivate_idle(self) -> None:
-        """Let sessions go that had nothing to do for a while: their memory returns (R184)."""
-        idle = self.services.limits.idle_seconds
-        while True:
-            await trio.sleep(idle / 2)
-            self._passivate_older(trio.current_time() - idle)
-
-    def _passivate_older(self, deadline: float) -> None:
-        # A function of its own, so that no variable of the loop keeps the last one while it sleeps.
-        for actor in list(self.services.actors.values()):
-            if actor.is_quiet and actor.last_active <= deadline:
-                self.passivate(actor)
+            self.close(actor)
 
     def passivate(self, actor: SessionActor) -> None:
         """Let an idle session go; the next message activates it again."""
-        self._close(actor)
+        self.close(actor)
         self.services.store.offer(Release(actor.id, actor.epoch), _nobody_waits)
 
-    def _close(self, actor: SessionActor) -> None:
+    def close(self, actor: SessionActor) -> None:
+        """The actor is done; its session stands as it was last committed."""
         actor.step(Step.CLOSE)
         if self.services.actors.get(actor.id) is actor:
             del self.services.actors[actor.id]
-
-    async def _revive(self) -> None:
-        """Let sessions with queued messages go on, one after the other (R93)."""
-        async for summary in Listing(lambda: self.summaries(None)):
-            if summary.phase in ("queued", "interrupted"):
-                try:
-                    await self.activate(summary.session)
-                except GreenroomError:
-                    # It is told to whoever opens that session; the others must not wait for it.
-                    continue
-
-    # --- stopping -----------------------------------------------------------------------------
-
-    async def _stop(self, helpers: trio.CancelScope, nursery: trio.Nursery) -> None:
-        """End what runs within a bound; everything accepted stays in the store (R208)."""
-        services = self.services
-        services.closing = True
-        helpers.cancel()
-        actors = list(services.actors.values())
-        for actor in actors:
-            if actor.turn is not None:
-                actor.turn.stop("interrupted", "The host stopped.")
-        with trio.move_on_after(services.limits.settle_seconds_max):
-            while any(actor.turn is not None for actor in actors):
-                await services.settled.wait()
-            for actor in actors:
-                await self._last_flush(actor)
-        nursery.cancel_scope.cancel()
-        for model in services.models.values():
-            await _close_model(model)
-
-    def _ended(self) -> None:
-        """Every turn is settled: readers have all there is to read, and nobody waits for ever."""
-        for shared in list(self.services.subscribers.values()):
-            shared.close()
-        self.services.bell.close()
-        for actor in list(self.services.actors.values()):
-            if actor.pending:
-                lost = ", ".join(type(record).__name__ for record in actor.records())
-                _log.error("The session %s ends with what could not be saved: %s.", actor.id, lost)
-            actor.leave()
-
-    async def _last_flush(self, actor: SessionActor) -> None:
-        try:
-            await actor.flush()
-        except GreenroomError:
-            return
-
-
-async def _close_model(model: Model) -> None:
-    """Close a model that can be closed: it opens again when it is used again."""
-    close = getattr(model, "aclose", None)
-    if close is not None:
-        await close()
 
 
 def _nobody_waits(verdict: object) -> None:

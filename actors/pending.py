@@ -6,15 +6,16 @@ and nothing is written twice (R84, R85). Plain and synchronous.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import attrs
 import msgspec
 
+from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import SessionLost, StoreFailed
 from greenroom.protocol.record import AnyRecord, Header
-from greenroom.store.contract import Commit, Known
+from greenroom.store.contract import Commit, Committed, Failed, Known, Store, Stored
 
 Obstacle: TypeAlias = StoreFailed | SessionLost | Known
 """What may keep a boundary from being written; ``Known``: its message's key was used before."""
@@ -26,6 +27,24 @@ class Sealed(msgspec.Struct, frozen=True, gc=False):
     commit: Commit
     records: tuple[AnyRecord, ...]
     header: Header
+
+
+class Saving(Slot[Obstacle | None]):
+    """A boundary on its way to disk; filled with what kept it from getting there, or None."""
+
+    __slots__ = ("_then", "sealed")
+    sealed: Sealed
+
+    def __init__(self, then: Callable[[Sealed, Obstacle | None], None] | None) -> None:
+        super().__init__()
+        self._then = then
+
+    def fill(self, obstacle: Obstacle | None) -> None:
+        """The verdict is there."""
+        if self._then is None:
+            self.put(obstacle)
+        else:
+            self._then(self.sealed, obstacle)
 
 
 @attrs.define(eq=False, slots=True)
@@ -82,3 +101,28 @@ class Pending:
     def records(self) -> Iterable[AnyRecord]:
         """What would be read back if all of it were written (R53, R84)."""
         return [record for sealed in self._line or () for record in sealed.records]
+
+
+def read_back(store: Store, sealed: Sealed, verdict: Failed) -> Failed | Committed:
+    """Where the outcome of a commit is not known, what is stored decides (R85)."""
+    if not verdict.unknown:
+        return verdict
+    commit = sealed.commit
+    try:
+        stored = store.look(commit.session)
+    except StoreFailed:
+        return verdict
+    if (
+        isinstance(stored, Stored)
+        and stored.epoch == commit.epoch
+        and stored.head == commit.expect_head + 1
+    ):
+        return Committed(stored.head, stored.number)
+    return verdict
+
+
+def raised(obstacle: Obstacle) -> StoreFailed | SessionLost:
+    """The obstacle of a commit that accepts no message, as an error."""
+    if isinstance(obstacle, Known):
+        return StoreFailed("The store took a commit without a key for a repeated message.")
+    return obstacle

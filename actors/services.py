@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import attrs
 import trio
@@ -61,11 +62,11 @@ class Services:
     turns: Turnstile
     reading: trio.CapacityLimiter
     """Threads that read skills and long conversations: apart from those of the tools."""
-    subscribers: MutableMapping[SessionId, Subscribers]
+    subscribers: MutableMapping[SessionId, Subscribers] = attrs.field(factory=WeakValueDictionary)
     """By session, as long as somebody reads."""
-    bell: Bell
+    bell: Bell = attrs.field(factory=Bell)
     """Rings when anything is committed, for the readers of the feed."""
-    settled: Bell
+    settled: Bell = attrs.field(factory=Bell)
     """Rings when a turn is over, for a host that stops."""
     actors: dict[SessionId, "SessionActor"] = attrs.field(factory=dict)
     """The live ones."""

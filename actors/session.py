@@ -1,4 +1,4 @@
-"""The session actor: it alone owns kept prompt, pending saves and gateway, and runs one turn at a time.
+"""The session actor: it alone owns kept prompt, pending saves and gateway; one turn at a time.
 
 Other tasks reach it only through its methods, and none of those awaits between reading and changing
 (R167). A task exists while a turn runs; an idle session has none. What a verdict of the store means
@@ -6,7 +6,6 @@ is applied in the store's own callback, before anybody who waits for it wakes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Final
 
@@ -17,10 +16,10 @@ from greenroom.actors.conversation import Conversation
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
-from greenroom.actors.pending import Obstacle, Pending, Sealed
+from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, read_back
 from greenroom.actors.services import Services
 from greenroom.actors.turn import Turn
-from greenroom.actors.waiting import Slot
+from greenroom.actors.waits import RUNNING
 from greenroom.protocol.account import RECALLED
 from greenroom.protocol.encoding import encode_header, encode_records
 from greenroom.protocol.errors import (
@@ -29,12 +28,11 @@ from greenroom.protocol.errors import (
     SaveFailed,
     SessionFailed,
     SessionLost,
-    StoreFailed,
     StoreUnavailable,
 )
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.permission import Preset
-from greenroom.protocol.phase import TABLE, TURN_PHASES, Phase, Step, after
+from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.receipt import Outcome
 from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
@@ -47,30 +45,7 @@ from greenroom.store.contract import (
     Failed,
     KeyEntry,
     Known,
-    Stored,
 )
-
-RUNNING: Final[ContextVar[SessionId | None]] = ContextVar("greenroom_running", default=None)
-"""The session whose turn this task runs in: a tool that waits for it would wait for itself."""
-
-
-class Saving(Slot[Obstacle | None]):
-    """A boundary on its way to disk; filled with what kept it from getting there, or None."""
-
-    __slots__ = ("_then", "sealed")
-    sealed: Sealed
-
-    def __init__(self, then: Callable[[Sealed, Obstacle | None], None] | None) -> None:
-        super().__init__()
-        self._then = then
-
-    def fill(self, obstacle: Obstacle | None) -> None:
-        """The verdict is there."""
-        if self._then is None:
-            self.put(obstacle)
-        else:
-            self._then(self.sealed, obstacle)
-
 
 _SAVING: Final = (Phase.SAVING_DISPATCH, Phase.SAVING_RESPONSE, Phase.SAVING_OUTCOMES)
 
@@ -121,15 +96,7 @@ class SessionActor:
 
     def why_busy(self) -> str:
         """What keeps the session from being quiet, in words (R9)."""
-        if self.phase is Phase.UNSAVED:
-            return "a save is pending"
-        if self.phase in TURN_PHASES:
-            return "a turn is running"
-        if self.phase is Phase.CONFIGURING:
-            return "a setting is being saved"
-        if self.phase is Phase.CLOSED:
-            return "it is closed"
-        return "a message is queued"
+        return BUSY.get(self.phase, "a message is queued")
 
     # --- sealing and saving ------------------------------------------------------------------
 
@@ -201,7 +168,7 @@ class SessionActor:
             obstacle = self._obstacle(saving.sealed, verdict)
         try:
             saving.fill(obstacle)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it must not end the host's loop
             self.fail(error)
         if self._behind:
             self._pass_on(obstacle)
@@ -221,7 +188,7 @@ class SessionActor:
     def _obstacle(self, sealed: Sealed, verdict: CommitVerdict) -> Obstacle | None:
         """What kept a commit from being written; None if it turns out that it was."""
         if isinstance(verdict, Failed):
-            verdict = self._read_back(sealed, verdict)
+            verdict = read_back(self.services.store, sealed, verdict)
         if isinstance(verdict, Committed):
             self._written(sealed, verdict)
             return None
@@ -230,23 +197,6 @@ class SessionActor:
         if isinstance(verdict, Known):
             return verdict
         return SessionLost(f"The session {self.id} was taken over: {verdict}.")
-
-    def _read_back(self, sealed: Sealed, verdict: Failed) -> Failed | Committed:
-        """Where the outcome of a commit is not known, what is stored decides (R85)."""
-        if not verdict.unknown:
-            return verdict
-        try:
-            stored = self.services.store.look(self.id)
-        except StoreFailed:
-            return verdict
-        commit = sealed.commit
-        if (
-            isinstance(stored, Stored)
-            and stored.epoch == commit.epoch
-            and stored.head == commit.expect_head + 1
-        ):
-            return Committed(stored.head, stored.number)
-        return verdict
 
     def _written(self, sealed: Sealed, verdict: Committed) -> None:
         self.head = verdict.head
@@ -285,10 +235,11 @@ class SessionActor:
             SessionLost: somebody else holds the session now; what was kept is given up.
         """
         if self.phase is not Phase.UNSAVED:
-            return None
+            return
         if self._ended is not None:
             await self._ended.wait()
-            return await self.flush()
+            await self.flush()
+            return
         self._ended = trio.Event()
         try:
             await self._flush()
@@ -309,11 +260,9 @@ class SessionActor:
                 raise error
             if error is not None:
                 self.step(Step.SAVE_FAILED)
-                cause = _raised(error)
-                raise SaveFailed(
-                    f"The session {self.id} cannot be saved yet: {cause.sentence}",
-                    session=str(self.id),
-                ) from cause
+                cause = raised(error)
+                sentence = f"The session {self.id} cannot be saved yet: {cause.sentence}"
+                raise SaveFailed(sentence, session=str(self.id)) from cause
             self.pending.written()
         self.step(Step.FLUSHED)
 
@@ -338,7 +287,7 @@ class SessionActor:
         RUNNING.set(self.id)
         try:
             await turn.run()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is this session's, and nobody else's
             self.fail(error)
 
     def turn_over(self) -> None:
@@ -391,7 +340,7 @@ class SessionActor:
             raise error
         if error is not None:
             self.step(Step.REFUSED)
-            raise _raised(error)
+            raise raised(error)
         if isinstance(record, PresetChanged):
             self.preset = self.services.workspace.presets.get(record.preset)
         self.step(Step.SAVED)
@@ -429,7 +378,7 @@ class SessionActor:
             if error is not None:
                 self.gateway.put_back([entry])
                 self.go_on()
-                raise _raised(error)
+                raise raised(error)
         self.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
         return True
 
@@ -449,10 +398,3 @@ class SessionActor:
     def records(self) -> list[AnyRecord]:
         """What is not on disk yet, as it would be read back (R53, R84)."""
         return list(self.pending.records())
-
-
-def _raised(obstacle: Obstacle) -> StoreFailed | SessionLost:
-    """The obstacle of a commit that accepts no message, as an error."""
-    if isinstance(obstacle, Known):
-        return StoreFailed("The store took a commit without a key for a repeated message.")
-    return obstacle

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
+from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.response import Answer
 from greenroom.actors.round import Round
 from greenroom.actors.tools import Door
@@ -114,3 +115,11 @@ def unsaved(error: StoreFailed, ended: Ended) -> GreenroomError | ExceptionGroup
         f"Turn {ended.turn} ended {ended.end}: {ended.reason}", turn=ended.turn, end=ended.end
     )
     return ExceptionGroup("The turn failed and could not be saved.", [turn_failed, failure])
+
+
+def last_of(answer: Answer, response: ModelResponse) -> Ending:
+    """A turn ends with an answer that asks for no tool."""
+    if response.finish == "filter":
+        return Ending("refused", "The provider withheld the answer.", "filtered", answer)
+    cut = response.finish == "length"
+    return Ending("done", "The answer was cut at its longest length." if cut else "", "", answer)

@@ -153,7 +153,7 @@ class Door:
         except trio.TooSlowError:
             text = f"The tool {tool.name} did not return in time and was cut off."
             return self.finished(call, text, "unknown" if tool.effect == "write" else "failed")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - see below
             # Whatever a tool raises is its own failure and the model's to know, groups included.
             said = made_valid(f"{type(error).__name__}: {error}"[:_REASON_MAX])[0]
             return self.finished(call, f"The tool {tool.name} failed: {said}", "failed")

@@ -22,15 +22,22 @@ from msgspec import structs
 
 from greenroom.actors.conversation import Addition
 from greenroom.actors.drafting import Draft, Refusal, draft_of
+from greenroom.actors.following import following
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.response import Answer, answer_of, is_empty
 from greenroom.actors.round import Round, context_of_turn
-from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
+from greenroom.actors.settling import (
+    Ending,
+    Settlement,
+    last_of,
+    settled_header,
+    settlement,
+    unsaved,
+)
 from greenroom.actors.tool import ToolContext
-from greenroom.actors.tools import Finished
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.account import outcome_of_refusal
 from greenroom.protocol.errors import (
@@ -40,7 +47,7 @@ from greenroom.protocol.errors import (
     SessionLost,
     StoreUnavailable,
 )
-from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.identity import MessageId, TurnId, made_valid
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import (
@@ -48,8 +55,6 @@ from greenroom.protocol.record import (
     Ended,
     Header,
     NotSent,
-    Returned,
-    Steer,
 )
 from greenroom.protocol.telling import outcome_of_end
 from greenroom.protocol.usage import Usage
@@ -149,21 +154,20 @@ class Turn:
             except ModelFailed as error:
                 return Ending("failed", error.sentence, error.code)
             if not answer.calls:
-                return _last(answer, response)
+                return last_of(answer, response)
             ending = await self._round(draft, answer)
             if ending is not None or actor.phase is not Phase.MODEL:
                 return ending
 
     def _answered(self, response: ModelResponse, stream: Stream) -> Answer:
-        services = self.actor.services
-        now = services.world.now()
-        return answer_of(response, self.number, self.round, stream.block, now, services.limits)
+        now, limits = self.actor.services.world.now(), self.actor.services.limits
+        return answer_of(response, self.number, self.round, stream.block, now, limits)
 
     # --- dispatch ----------------------------------------------------------------------------
 
     async def _dispatch(self, draft: Draft) -> bool:
         """Commit what the first request rests on (R79); False when that failed (R205)."""
-        actor, entry = self.actor, self.entry
+        actor = self.actor
         actor.step(Step.DISPATCH)
         header = structs.replace(
             actor.header,
@@ -201,6 +205,8 @@ class Turn:
         if entry.seq is None:
             now = self.actor.services.world.now()
             records.insert(0, entry.acceptance("started", self.number, now))
+            if entry.blobs:
+                blobs = {**entry.blobs, **(blobs or {})}
         else:
             consumed = (entry.seq,)
         return self.actor.commit(
@@ -232,7 +238,7 @@ class Turn:
     # --- a round of tools --------------------------------------------------------------------
 
     async def _round(self, draft: Draft, answer: Answer) -> Ending | None:
-        """Run the calls of an answer; None when the next request is committed (or a save failed)."""
+        """Run the calls of an answer; None when the next request is committed, or a save failed."""
         actor = self.actor
         decide, box, preset = actor.services.door.decide, draft.box, draft.preset
         this = self._open = Round(answer, [decide(call, box, preset) for call in answer.calls])
@@ -241,87 +247,49 @@ class Turn:
             actor.step(Step.WRITE)
             record = structs.replace(answer.record, intents=intents)
             this.answer_saved = True
-            if not await self._save([record], (answer.body,)):
+            if not await self._save([record], actor.conversation.plus((answer.body,))):
                 return None
         else:
             actor.step(Step.READ)
-        if self._context is None:
-            self._context = await context_of_turn(actor, draft)
+        try:
+            self._context = self._context or await context_of_turn(actor, draft)
+        except Exception as error:  # noqa: BLE001 - the host's own code, whatever it raises
+            said = made_valid(f"The host's deps failed: {type(error).__name__}: {error}")[0]
+            return Ending("failed", said, "deps_failed")
         await this.run(actor, draft, self._context)
         return await self._outcomes(draft, this)
 
     async def _outcomes(self, draft: Draft, this: Round) -> Ending | None:
         """Commit results, steers and the next request's digest; or end where that is due."""
-        actor, limits = self.actor, self.actor.services.limits
-        if self.round + 1 >= limits.rounds_max:
-            reason = f"The turn called the model {self.round + 1} times, its bound."
-            return Ending("failed", reason, "rounds")
-        finished = this.finished(actor.services.door)
-        steers = actor.gateway.take_steers(limits.steers_max - len(self.absorbed))
-        chunks = [] if this.answer_saved else [this.answer.body]
-        chunks += [bytes(one.result.body) for one in finished]
-        chunks += [entry.submission.body for entry in steers]
-        addition = actor.conversation.plus(chunks)
-        if not draft.fits(addition):
-            actor.gateway.put_back(steers)
-            return Ending("context_full", draft.spent(actor, addition), "over_budget")
+        actor = self.actor
+        most = actor.services.limits.steers_max - len(self.absorbed)
+        next_ = following(actor, draft, this, self.number, self.round, most)
+        if isinstance(next_, Ending):
+            return next_
         actor.step(Step.OUTCOMES)
-        record = self._returned(draft, finished, steers, addition)
-        records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
-        unstored = [entry for entry in steers if entry.seq is None]
-        records[:0] = [e.acceptance("steered", self.number, record.at) for e in unstored]
-        self.absorbed += steers
+        self.absorbed += next_.steers
         self._open = None
-        saved = await self._save(
-            records,
-            chunks,
-            header=self._steered_header(len(steers)),
-            consumed=tuple([entry.seq for entry in steers if entry.seq is not None]),
-            keys=tuple([key for entry in unstored for key in entry.keys]),
-            blobs={
-                one.result.object: one.blob
-                for one in finished
-                if one.blob is not None and one.result.object is not None
-            },
-            addition=addition,
-        )
-        if saved:
+        if await self._save(
+            next_.records,
+            next_.addition,
+            header=next_.header,
+            consumed=next_.consumed,
+            keys=next_.keys,
+            blobs=next_.blobs,
+        ):
             self.round += 1
             actor.mapped = len(actor.conversation)
         return None
 
-    def _returned(
-        self,
-        draft: Draft,
-        finished: Sequence[Finished],
-        steers: Sequence[Waiting],
-        addition: Addition,
-    ) -> Returned:
-        users = self.actor.header.users
-        return Returned(
-            self.actor.services.world.now(),
-            self.number,
-            self.round,
-            tuple([one.result for one in finished]),
-            addition.digest.of(draft.variant.frame),
-            tuple([Steer(e.submission.message, users + place) for place, e in enumerate(steers)]),
-        )
-
-    def _steered_header(self, steers: int) -> Header | None:
-        """The header counts user messages; without steers it stays as it is stored."""
-        header = self.actor.header
-        return structs.replace(header, users=header.users + steers) if steers else None
-
     async def _save(
         self,
         records: Sequence[AnyRecord],
-        chunks: Sequence[bytes],
+        addition: Addition,
         *,
         header: Header | None = None,
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
         blobs: dict[str, bytes] | None = None,
-        addition: Addition | None = None,
     ) -> bool:
         """Commit a boundary inside the turn; on failure the turn is settled in memory (R206)."""
         actor = self.actor
@@ -330,8 +298,8 @@ class Turn:
         if isinstance(error, SessionLost):
             actor.lose(error)
             return False
-        actor.conversation.adopt(addition or actor.conversation.plus(chunks))
-        self._added += len(chunks)
+        actor.conversation.adopt(addition)
+        self._added += len(addition.chunks)
         if error is None:
             actor.step(Step.SAVED)
             return True
@@ -430,11 +398,3 @@ class Turn:
     def _reject(self, error: GreenroomError | ExceptionGroup[GreenroomError]) -> None:
         for entry in (self.entry, *self.absorbed):
             self.actor.outcomes.reject(entry.submission.message, error)
-
-
-def _last(answer: Answer, response: ModelResponse) -> Ending:
-    """A turn ends with an answer that asks for no tool."""
-    if response.finish == "filter":
-        return Ending("refused", "The provider withheld the answer.", "filtered", answer)
-    cut = response.finish == "length"
-    return Ending("done", "The answer was cut at its longest length." if cut else "", "", answer)

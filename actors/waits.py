@@ -6,11 +6,16 @@ turn waits for this one over any number of others, is refused before anything is
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
 import attrs
 
 from greenroom.protocol.errors import WouldWaitForItself
 from greenroom.protocol.identity import SessionId
+
+RUNNING: Final[ContextVar[SessionId | None]] = ContextVar("greenroom_running", default=None)
+"""The session whose turn this task runs in."""
 
 
 @attrs.define(eq=False, slots=True)

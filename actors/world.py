@@ -30,4 +30,4 @@ class World:
 
 def simulated(seed: int, *, wall: Callable[[], float] | None = None) -> World:
     """A world that gives the same ids for the same seed; its wall clock stands still by default."""
-    return World(wall=wall or (lambda: 1_700_000_000.0), random=Random(seed))
+    return World(wall=wall or (lambda: 1_700_000_000.0), random=Random(seed))  # noqa: S311 - for tests

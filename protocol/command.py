@@ -30,8 +30,6 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
     person: str | None
     key: str | None
     """The caller's idempotency key."""
-    blank: bool
-    """Nothing was typed; only allowed together with a pick (R24)."""
 
     @property
     def waits(self) -> bool:

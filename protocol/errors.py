@@ -36,7 +36,6 @@ def _rebuild(kind: type[GreenroomError], sentence: str, facts: dict[str, object]
     return kind(sentence, **facts)
 
 
-
 class Refused(GreenroomError):
     """The request cannot be taken as it is; nothing was stored and no key was used up."""
 
@@ -253,7 +252,6 @@ class BrokenMetadata(Refused):
     way_out = "Nothing was sent or stored; restore a backup, or fork at a turn before it."
 
 
-
 class ModelFailed(GreenroomError):
     """A model call failed; ``temporary`` says whether the same request may succeed later (R179)."""
 
@@ -283,7 +281,6 @@ class EngineFailed(ModelFailed):
     code = "engine_failed"
     status = 503
     way_out = "Mend what is named; or give local() the path of a gguf file that you have."
-
 
 
 class StoreFailed(GreenroomError):
@@ -351,7 +348,6 @@ class StoreClosed(StoreFailed):
 
     code = "store_closed"
     way_out = "Open the store in this process."
-
 
 
 class SessionFailed(GreenroomError):

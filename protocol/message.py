@@ -30,6 +30,14 @@ class ImagePart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="im
     """Bytes."""
 
 
+class Image(msgspec.Struct, frozen=True, gc=False):
+    """An image as a caller attaches it; what is stored and sent of it is an :class:`ImagePart`."""
+
+    media_type: str
+    """Such as ``image/png``."""
+    data: bytes
+
+
 class OpaquePart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="opaque"):
     """A block that only its own provider understands: passed on byte for byte, or dropped whole.
 
@@ -91,5 +99,7 @@ def text_of(content: Content) -> str:
 
 
 def is_blank(content: Content) -> bool:
-    """Whether nothing was typed: white space only counts as empty, an attachment too (R24)."""
+    """Whether there is nothing in it: only white space, and no attachment (R24)."""
+    if not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content):
+        return False
     return not text_of(content).strip()

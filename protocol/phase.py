@@ -124,6 +124,16 @@ TURN_PHASES: Final = frozenset(
 )
 """The phases in which a turn runs."""
 
+BUSY: Final[Mapping[Phase, str]] = {
+    **dict.fromkeys(TURN_PHASES, "a turn is running"),
+    _P.OPENING: "it is being read back",
+    _P.CONFIGURING: "a setting is being saved",
+    _P.UNSAVED: "a save is pending",
+    _P.SET_ASIDE: "it is set aside",
+    _P.CLOSED: "it is closed",
+}
+"""What keeps a session from being quiet, in words; an idle one is kept by its queue only (R9)."""
+
 
 def after(phase: Phase, step: Step) -> Phase:
     """The phase that ``step`` leads to. Raises :class:`IllegalStep` if the table has none."""

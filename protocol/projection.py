@@ -25,7 +25,7 @@ from greenroom.protocol.message import (
     Part,
     TextPart,
     UserMessage,
-    is_blank,
+    text_of,
 )
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import PinnedSkill, render_block
@@ -89,7 +89,7 @@ def project_user(
     wording = wording_of(composition.wording)
     shown = [skill for skill in snapshot.skills if not composition.holds(skill)]
     blocks = "\n\n".join([render_block(skill, wording) for skill in shown])
-    alone = is_blank(message.content)
+    alone = not text_of(message.content).strip()
     note = _invocation_note(snapshot.skills, picks, composition, wording, alone=alone)
     return encode_message(UserMessage(_expanded(message.content, blocks, note)))
 

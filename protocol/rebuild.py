@@ -242,5 +242,4 @@ def submission_of(record: Accepted) -> Submission:
         by=record.by,
         person=record.person,
         key=record.key,
-        blank=False,
     )

@@ -61,6 +61,8 @@ class Enqueue(msgspec.Struct, frozen=True, gc=False):
     key: KeyEntry | None = None
     front: bool = False
     queue_max: int = 1_000
+    blobs: Mapping[str, bytes] = msgspec.field(default_factory=dict)
+    """Content by SHA-256 that the message names, as in a commit."""
 
 
 class Commit(msgspec.Struct, frozen=True, gc=False):

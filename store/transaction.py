@@ -5,7 +5,7 @@ refused operation leaves no trace among its batch-mates, and a fault while writi
 of the transaction to undo. All operations of a group run through one :class:`Transaction`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -176,6 +176,8 @@ class Transaction:
         key = queue_key(session, seq)
         self.tables.put(QUEUE, key, seal(Kind.QUEUED, key, number_key(number)))
         self._use_keys(session, keys, number)
+        if operation.blobs:
+            self._keep(operation.session, session, operation.blobs, frozenset())
         queued = head.queued + 1
         self._put_head(
             session,
@@ -228,7 +230,7 @@ class Transaction:
         if operation.keys:
             self._use_keys(session, operation.keys, number)
         if operation.blobs or operation.holds:
-            self._keep(operation, session)
+            self._keep(operation.session, session, operation.blobs, operation.holds)
         if operation.terms is not None:
             replace_terms(self.tables, session, operation.session, operation.terms)
 
@@ -265,19 +267,25 @@ class Transaction:
             value = seal(Kind.KEY, key, number_key(number) + entry.digest)
             self.tables.put(schema.KEYS, key, value)
 
-    def _keep(self, operation: contract.Commit, session: bytes) -> None:
+    def _keep(
+        self,
+        name: SessionId,
+        session: bytes,
+        blobs: Mapping[str, bytes],
+        holds: Iterable[str],
+    ) -> None:
         """Store content once, and note who holds it (R193)."""
-        for sha256, content in operation.blobs.items():
+        for sha256, content in blobs.items():
             key = schema.blob_key(sha256)
             if self.tables.get(schema.BLOBS, key) is None:
                 self.tables.put(schema.BLOBS, key, seal(Kind.BLOB, key, content))
-        held = [schema.blob_key(sha256) for sha256 in {*operation.blobs, *operation.holds}]
+        held = [schema.blob_key(sha256) for sha256 in {*blobs, *holds}]
         for key in held:
             # Its last holder may just have been deleted: a dangling hold would fail a later read.
             if self.tables.get(schema.BLOBS, key) is None:
                 raise SaveFailed(
                     f"The content {key.hex()} is not in the store; commit it with its bytes.",
-                    session=operation.session,
+                    session=name,
                     digest=key.hex(),
                 )
         self._hold(session, held)

@@ -12,7 +12,7 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     """The twenty lines run in an empty folder and print the answer and how the turn ended."""
     example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert example is not None
-    done = subprocess.run(  # noqa: S603  our own text, in a folder of its own
+    done = subprocess.run(
         [sys.executable, "-c", example[1]],
         cwd=tmp_path,
         env={"PYTHONPATH": ":".join(sys.path)},

@@ -26,7 +26,7 @@ class Paced:
     def __init__(self, script: Sequence[Any]) -> None:
         self.script = Looping(tuple(script))
 
-    async def respond(self, request: Any, session: Any, sink: Any, /) -> Any:  # noqa: ANN401
+    async def respond(self, request: Any, session: Any, sink: Any, /) -> Any:
         pieces: list[str] = []
 
         class Collecting:

@@ -21,12 +21,12 @@ from greenroom.store import MemoryStore, Store, Stored, open_memory
 SUPPORT = AgentDeclaration(name="support", prompt="You help customers.", model="m")
 
 
-def agent(**fields: Any) -> AgentDeclaration:  # noqa: ANN401
+def agent(**fields: Any) -> AgentDeclaration:
     """The agent ``support``, with something about it changed."""
     return msgspec.structs.replace(SUPPORT, **fields)
 
 
-def workspace(**fields: Any) -> Workspace:  # noqa: ANN401
+def workspace(**fields: Any) -> Workspace:
     """A workspace with the agent ``support``, unless it has others."""
     return Workspace.build(**{"agents": [SUPPORT], **fields})
 
@@ -47,7 +47,7 @@ class Stage:
     model: Any
     store: Any
 
-    async def session(self, key: str = "ann", **told: Any) -> Session:  # noqa: ANN401
+    async def session(self, key: str = "ann", **told: Any) -> Session:
         """Open or create a session of the agent ``support``."""
         return await self.host.session(key, **{"agent": "support", **told})
 
@@ -60,15 +60,15 @@ class Stage:
 
 @asynccontextmanager
 async def stage(
-    *steps: Any,  # noqa: ANN401
+    *steps: Any,
     store: Store | None = None,
-    model: Any = None,  # noqa: ANN401
+    model: Any = None,
     models: dict[str, Any] | None = None,
     agents: Iterable[AgentDeclaration] = (SUPPORT,),
     skills: Iterable[SkillPackage] = (),
     work: Workspace | None = None,
     world: World | None = None,
-    **told: Any,  # noqa: ANN401
+    **told: Any,
 ) -> AsyncIterator[Stage]:
     """Open a host over ``store``, or over a memory store of its own."""
     async with AsyncExitStack() as stack:

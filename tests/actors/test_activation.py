@@ -124,7 +124,7 @@ async def test_a_preset_named_at_opening_is_a_switch_like_any_other() -> None:
             assert (await (await on.session()).state()).preset == WIDE
 
 
-async def _until(session: Any, kind: type) -> Any:  # noqa: ANN401
+async def _until(session: Any, kind: type) -> Any:
     async for event in session.events():
         yield event
         if isinstance(event, kind):

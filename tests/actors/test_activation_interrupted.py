@@ -19,7 +19,7 @@ WIDE = "danger-full-access"
 
 async def taken_over(
     store: MemoryStore,
-    *script: Any,  # noqa: ANN401
+    *script: Any,
     tools: list[Any],
     stop: Callable[[Any], Any],
 ) -> list[BaseException]:
@@ -55,7 +55,7 @@ async def taken_over(
     [("read", None, ""), ("write", "unknown", "may have happened")],
 )
 async def test_an_interrupted_turn_is_settled_and_the_session_goes_on(
-    effect: Any,  # noqa: ANN401
+    effect: Any,
     state: str | None,
     says: str,
 ) -> None:
@@ -67,7 +67,7 @@ async def test_an_interrupted_turn_is_settled_and_the_session_goes_on(
         await trio.sleep_forever()
         return ""
 
-    async def stop(session: Any) -> None:  # noqa: ANN401
+    async def stop(session: Any) -> None:
         receipt = await session.prompt("one", key="k")
         assert receipt.repeated
         assert (await session.outcome(receipt)).end == "interrupted"
@@ -89,7 +89,7 @@ async def test_an_interrupted_turn_is_settled_and_the_session_goes_on(
 async def test_a_turn_that_was_interrupted_while_the_model_answered() -> None:
     """R87, R175: exactly what was committed is seen again, and the end of it says why."""
 
-    async def stop(session: Any) -> None:  # noqa: ANN401
+    async def stop(session: Any) -> None:
         state = await session.state()
         assert [m.content for m in state.messages] == ["one"]
         assert (await session.ask("two")).end == "done"
@@ -102,7 +102,7 @@ async def test_a_turn_that_was_interrupted_while_the_model_answered() -> None:
 async def test_reading_an_interrupted_session_settles_nothing() -> None:
     """R219, R92: reading says that it is interrupted, and changes nothing."""
 
-    async def stop(session: Any) -> None:  # noqa: ANN401
+    async def stop(session: Any) -> None:
         state = await session.state()
         assert (state.phase, state.running) == ("interrupted", None)
 

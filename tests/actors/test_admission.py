@@ -23,15 +23,15 @@ from greenroom.protocol.errors import (
     TooLarge,
 )
 from greenroom.protocol.limits import Limits
-from greenroom.protocol.message import ImagePart, TextPart
+from greenroom.protocol.message import Image, ImagePart, TextPart
 from greenroom.protocol.record import Accepted
 from tests.actors.world import STILL, Stage, conversation, is_enqueue, queue_of
 
-IMAGE = ImagePart("image/png", "d" * 64, 9)
+IMAGE = Image("image/png", b"\x89PNG")
 
 
 @pytest.mark.parametrize("content", ["", " \n\t", ()])
-async def test_nothing_is_no_message(stage: Stage, content: Any) -> None:  # noqa: ANN401 - on purpose
+async def test_nothing_is_no_message(stage: Stage, content: Any) -> None:
     """R24, P017: refused, unless a skill is picked with it."""
     stage.skills.publish("refunds", "Give it back.")
     stage.plays("One.")
@@ -64,7 +64,7 @@ async def test_nothing_is_no_message(stage: Stage, content: Any) -> None:  # noq
 )
 async def test_what_is_not_valid_is_refused_at_the_border(
     stage: Stage,
-    content: Any,  # noqa: ANN401 - of any type, on purpose
+    content: Any,
     how: dict[str, Any],
     error: type[Exception],
 ) -> None:
@@ -82,13 +82,19 @@ async def test_content_is_stored_as_typed(stage: Stage) -> None:
     """R23, R1: with picks beside it, words and blocks are equal byte for byte."""
     stage.skills.publish("refunds", "Give it back.")
     stage.plays("One.", "Two.")
-    typed = (TextPart(" $refunds  now "), IMAGE)
     async with stage.session() as session:
-        await session.ask(list(typed))
+        outcome = await session.ask([TextPart(" $refunds  now "), IMAGE])
+        assert outcome.end == "done", outcome.reason
         await session.ask("  <skill> ünder ")
         messages = (await session.state()).messages
         [pick] = [e.picks async for e in session.transcript() if e.picks]
-    assert [messages[0].content, messages[2].content] == [typed, "  <skill> ünder "]
+    content = messages[0].content
+    assert not isinstance(content, str)
+    words, image = content
+    assert words == TextPart(" $refunds  now ")
+    assert isinstance(image, ImagePart)
+    assert stage.store.blob(image.digest) == IMAGE.data
+    assert messages[2].content == "  <skill> ünder "
     assert [(one.id, one.slug, one.name) for one in pick] == [
         ("skills/refunds", "refunds", "refunds")
     ]

@@ -153,7 +153,7 @@ def test_what_was_looked_at_is_what_is_opened(
     """S9: a link or a FIFO that comes between look and opening is refused, not waited on."""
     look, file = os.stat, root / "in" / "a.txt"
 
-    def look_and_swap(path: str, **how: Any) -> os.stat_result:  # noqa: ANN401 - as os.stat
+    def look_and_swap(path: str, **how: Any) -> os.stat_result:
         facts = look(path, **how)
         if path == "a.txt" and "dir_fd" in how:
             file.unlink()

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from greenroom.actors.conversation import Conversation, rebuilt
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.message import ImagePart, TextPart, UserMessage
-from greenroom.protocol.projection import Source
 from greenroom.protocol.request import ModelRequest, frame_digest, request_digest
 
 FRAME = frame_digest("m", "system", b"[]", b"{}")
@@ -50,5 +49,5 @@ def test_the_rolling_digest_is_the_digest_of_the_request(parts: list[list[bytes]
         conversation.adopt(conversation.plus(chunks))
     request = ModelRequest("m", "system", b"[]", conversation.messages(), b"{}")
     assert conversation.plus([]).digest.of(FRAME) == request_digest(request)
-    again = rebuilt((chunk, Source("history")) for chunks in parts for chunk in chunks)
+    again = rebuilt([chunk for chunks in parts for chunk in chunks])
     assert again.plus([]).digest.of(FRAME) == request_digest(request)

@@ -14,7 +14,7 @@ REFUNDS = Pick("skills/refunds", "refunds", "Refunds")
 
 def submission(name: str, when: When = "steer", *, pick: bool = False) -> Submission:
     picks = (REFUNDS,) if pick else ()
-    return Submission(name, b"{}", picks, when, "person", None, None, blank=False)
+    return Submission(name, b"{}", picks, when, "person", None, None)
 
 
 def waiting(
@@ -72,6 +72,7 @@ def test_a_message_on_its_way_has_its_place_already(gateway: Gateway) -> None:
     gateway.expect(pick)
     assert not gateway.would_steer(plain)
     assert (gateway.length, gateway.is_empty) == (1, False)
+    assert (gateway.is_coming("p"), gateway.holds("p")) == (True, False)
     gateway.refused(pick)
     assert gateway.would_steer(plain)
     assert gateway.is_empty

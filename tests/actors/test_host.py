@@ -3,7 +3,6 @@
 import gc
 import threading
 import weakref
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from greenroom.actors import open_host, tool
+from greenroom.actors import Policy, open_host, tool
 from greenroom.actors.models.scripted import Looping, Stalled, call, scripted
 from greenroom.protocol.composition import Composition, Ingredients, compose
 from greenroom.protocol.encoding import encode_header, encode_records
@@ -26,6 +25,7 @@ from greenroom.protocol.errors import (
 from greenroom.protocol.event import SessionDeleted, TurnEnded
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
+from greenroom.protocol.phase import Phase
 from greenroom.protocol.record import Header, Opened
 from greenroom.store import Create, open_memory
 from tests.actors.stage import agent, all_of, claims, stage, workspace
@@ -79,7 +79,7 @@ class Echo:
     name = "echo"
     capabilities = Looping(("",)).capabilities
 
-    async def respond(self, request: Any, session: Any, sink: Any, /) -> Any:  # noqa: ANN401
+    async def respond(self, request: Any, session: Any, sink: Any, /) -> Any:
         await trio.lowlevel.checkpoint()
         words = request.messages[-1].decode().rsplit('"', 2)[1]
         return Looping((words,))._rounds[0][0]
@@ -183,29 +183,39 @@ async def test_a_stopping_host_ends_what_runs_and_keeps_what_waits() -> None:
             assert (await session.outcome(second)).text == "Hi."
 
 
-async def test_a_message_whose_turn_waits_for_a_place_stays_queued_when_the_host_stops() -> None:
+async def test_a_message_whose_turn_waits_for_a_place_stays_queued() -> None:
     """R199: a turn that was not dispatched leaves its queued message where it stood."""
     async with open_memory() as store:
-        never = trio.Event()
-        limits = Limits(running_turns_max=1)
-        model = Looping(("Hi.",))
-        async with stage(model=model, store=store, limits=limits) as on:
+        async with stage(Stalled(trio.Event(), ""), store=store) as on:
             ben = await on.session("ben")
-            await ben.ask("zero")
-        async with (
-            trio.open_nursery() as nursery,
-            stage(Stalled(never, ""), store=store, limits=limits) as on,
-        ):
-            ann, ben = await on.session("ann"), await on.session("ben")
-            await ann.prompt("one")
-            nursery.start_soon(partial(ben.prompt, "m0", key="k0"))
+            await ben.prompt("one")
+            queued = await ben.prompt("two", when="queue")
+        limits, still = Limits(running_turns_max=1), Policy(revive=False)
+        async with stage(Stalled(trio.Event(), ""), store=store, limits=limits, policy=still) as on:
+            await (await on.session("ann")).prompt("one")
+            actor = await on.host.activate(ben.id)
             await wait_all_tasks_blocked()
-            await ben.prompt("m1", key="k1", when="queue")
-        async with stage(model=model, store=store) as on:
-            ben = await on.session("ben")
-            first = await ben.outcome(await ben.prompt("m0", key="k0"))
-            second = await ben.outcome(await ben.prompt("m1", key="k1"))
-            assert (first.end, second.end) == ("not_sent", "done")
+            assert actor.phase is Phase.DRAFTING
+        assert on.stored(ben).queued == 1
+        async with stage("Hi.", store=store) as on:
+            assert (await (await on.session("ben")).outcome(queued)).text == "Hi."
+
+
+async def test_a_message_that_waits_for_a_place_is_told_when_the_host_stops() -> None:
+    """R199, R177: accepted as not sent, or not accepted at all; its sender does not hang."""
+    limits = Limits(running_turns_max=1)
+    receipts = []
+    script = Stalled(trio.Event(), "")
+    async with trio.open_nursery() as nursery, stage(script, limits=limits) as on:
+        ann, ben = await on.session("ann"), await on.session("ben")
+        await ann.prompt("one")
+
+        async def send() -> None:
+            receipts.append(await ben.prompt("two"))
+
+        nursery.start_soon(send)
+        await wait_all_tasks_blocked()
+    assert [receipt.status for receipt in receipts] == ["started"]
 
 
 async def test_whoever_waits_when_the_host_stops_is_told() -> None:

@@ -175,7 +175,7 @@ async def test_contexts_that_do_not_fit_are_refused(
     [UserMessage("a\0b"), AssistantMessage("\ud800"), ToolMessage("\0", "x"), asks("\0"), "text"],
     ids=["nul", "surrogate", "result", "call", "type"],
 )
-async def test_what_cannot_be_stored_is_refused(message: Any) -> None:  # noqa: ANN401
+async def test_what_cannot_be_stored_is_refused(message: Any) -> None:
     """R194: at the border, and nothing is stored."""
     async with stage() as on:
         with pytest.raises(InvalidInput):

@@ -126,7 +126,7 @@ async def test_a_skill_that_went_while_its_message_waited(stage: Stage) -> None:
 
 
 async def test_a_dispatched_pick_is_told(stage: Stage) -> None:
-    """R29: one event with ordinal, ids and revisions."""
+    """R29, R50: one event with ordinal, ids and revisions; answers do not count."""
     stage.skills.publish("refunds", "Version A.")
     stage.plays("One.", "Two.")
     async with stage.session() as session:

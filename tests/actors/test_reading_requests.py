@@ -106,13 +106,13 @@ async def rebuilt_all(session: Session, sent: list[ModelRequest]) -> None:
 class Recording:
     """Keeps every request that it passes on, under whatever name."""
 
-    def __init__(self, name: str, sent: list[ModelRequest], *script: Any) -> None:  # noqa: ANN401
+    def __init__(self, name: str, sent: list[ModelRequest], *script: Any) -> None:
         self.name = name
         self.sent = sent
         self.inner = Looping(script, name=name)
         self.capabilities = self.inner.capabilities
 
-    async def respond(self, request: ModelRequest, session: Any, sink: Any, /) -> Any:  # noqa: ANN401
+    async def respond(self, request: ModelRequest, session: Any, sink: Any, /) -> Any:
         # A copy: the messages of a request are a view of a list that grows.
         whole = msgspec.structs.replace(request)
         self.sent.append(whole)
@@ -183,7 +183,7 @@ async def replay(actions: list[str]) -> None:
                 assert counts == sorted(set(counts))
 
 
-async def act(host: Any, session: Session, action: str) -> None:  # noqa: ANN401
+async def act(host: Any, session: Session, action: str) -> None:
     """One action of a history."""
     if action in ("m", "n"):
         await session.set_model(action)

@@ -26,7 +26,7 @@ def telling(seen: Seen) -> Tool[Any]:
     return tell
 
 
-async def states(stage: Stage, *calls: Any, tools: list[Tool[Any]] | None = None) -> list[str]:  # noqa: ANN401 - calls
+async def states(stage: Stage, *calls: Any, tools: list[Tool[Any]] | None = None) -> list[str]:
     """The states of the calls of one answer."""
     stage.plays(tuple(calls), "Done.")
     options = {} if tools is None else {"tools": tools}
@@ -74,7 +74,7 @@ async def test_odd_results_do_not_stop_a_turn(stage: Stage) -> None:
     """R194, P128: bytes that are no text, and text with NUL, are made valid and marked."""
 
     @tool(effect="read")
-    async def odd() -> Any:  # noqa: ANN401 - bytes, which no text can be made of as they are
+    async def odd() -> Any:
         """Return what no text can be made of."""
         return b"\xff\x00"
 
@@ -105,7 +105,7 @@ async def test_a_context_holds_whom_a_call_is_for(stage: Stage) -> None:
     seen: Seen = []
     made: list[int] = []
 
-    def deps(info: Any) -> object:  # noqa: ANN401 - SessionInfo
+    def deps(info: Any) -> object:
         made.append(info.turn)
         return {"secret": "s3cr3t"}
 

@@ -137,7 +137,7 @@ async def test_what_is_asked_of_a_session_that_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "\ud800", "x" * 70_000, None, 7])
-async def test_a_name_that_cannot_be_stored_is_refused(name: Any) -> None:  # noqa: ANN401
+async def test_a_name_that_cannot_be_stored_is_refused(name: Any) -> None:
     """R194: as key, person, label or tenant, by its own error, and nothing is stored."""
     async with stage() as on:
         with pytest.raises(InvalidInput):

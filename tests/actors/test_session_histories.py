@@ -92,7 +92,7 @@ class History:
                 last = self.actor
             await self._is_what_is_stored(last)
 
-    def _answer(self) -> Any:  # noqa: ANN401 - any step of a script
+    def _answer(self) -> Any:
         return ANSWERS[self.answers.pop(0)] if self.answers else "Done."
 
     async def _stretch(self, steps: Iterator[tuple[str, Any]]) -> bool:
@@ -104,7 +104,7 @@ class History:
                 await (self._say(what, how) if what in SAYINGS else self._happens(what, how))
         return False
 
-    async def _say(self, what: str, how: Any) -> None:  # noqa: ANN401 - by step
+    async def _say(self, what: str, how: Any) -> None:
         """What callers do."""
         session = self.session
         match what:
@@ -126,7 +126,7 @@ class History:
             case "recall":
                 await session.recall(self.receipts[-1] if self.receipts else "none")
 
-    async def _happens(self, what: str, how: Any) -> None:  # noqa: ANN401 - by step
+    async def _happens(self, what: str, how: Any) -> None:
         """What the world does."""
         match what:
             case "answer":

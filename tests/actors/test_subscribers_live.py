@@ -74,7 +74,7 @@ def test_a_reader_who_joins_anywhere_has_it_all_once(
     trio.run(drill)
 
 
-def _answer(kind: str, place: int) -> Any:  # noqa: ANN401
+def _answer(kind: str, place: int) -> Any:
     words = f"Answer {place}. "
     if kind == "text":
         return (words, call("get_current_time"))

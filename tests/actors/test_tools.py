@@ -49,7 +49,7 @@ def door(tools: Sequence[Tool[Any]] = TOOLS, limits: Limits = DEFAULT_LIMITS) ->
     return Door(tools, limits, lambda: 0, with_files=False)
 
 
-def decided(name: str, preset: str, arguments: str = "{}", **told: Any) -> Ticket:  # noqa: ANN401
+def decided(name: str, preset: str, arguments: str = "{}", **told: Any) -> Ticket:
     """What becomes of one call."""
     one = door()
     asked = ToolCall("c1-0-0", Function(name, arguments))
@@ -144,13 +144,15 @@ async def test_the_intent_of_a_write_through_use_tool_is_committed_before_it_run
 
     script = (call("load_tools", names=["hidden"]), call("use_tool", name="hidden"), "Done.")
     agents = [agent(tools_on_demand=("hidden",))]
-    async with open_memory() as store:
-        async with stage(*script, tools=[hidden], agents=agents, store=store) as on:
-            session = await on.session(preset=WIDE)
-            assert (await session.ask("go")).end == "done"
-            declared = {request.tools for request in on.model.requests}
-            assert len(declared) == 1
-            assert b"hidden" not in next(iter(declared))
+    async with (
+        open_memory() as store,
+        stage(*script, tools=[hidden], agents=agents, store=store) as on,
+    ):
+        session = await on.session(preset=WIDE)
+        assert (await session.ask("go")).end == "done"
+        declared = {request.tools for request in on.model.requests}
+        assert len(declared) == 1
+        assert b"hidden" not in next(iter(declared))
     assert seen == [["c1-1-0"]]
 
 
@@ -252,7 +254,7 @@ async def test_what_a_tool_works_with_is_in_no_record_and_no_repr() -> None:
     made: list[int] = []
     reprs: list[str] = []
 
-    def deps(info: Any) -> dict[str, str]:  # noqa: ANN401
+    def deps(info: Any) -> dict[str, str]:
         made.append(info.turn)
         return {"password": secret}
 

@@ -6,6 +6,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors.models.port import Capabilities, ModelResponse, RequestedCall
 from greenroom.actors.models.scripted import CutOff, Scripted, Stalled, Streamed, call
+from greenroom.protocol.composition import Composition, Ingredients, compose
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import ModelFailed, SessionFailed
 from greenroom.protocol.limits import Limits
@@ -224,17 +225,22 @@ async def test_what_is_used_is_counted(stage: Stage) -> None:
 
 
 async def test_a_failure_of_ours_is_the_sessions_alone(stage: Stage) -> None:
-    """R168, R87: a broken `deps` ends its actor and tells its waiters; the others run on."""
+    """R168, R87: a broken composer ends its actor and tells its waiters; the others run on."""
+    broken: list[str] = []
 
-    def broken(_: object) -> object:
-        raise ZeroDivisionError
+    def composing(ingredients: Ingredients) -> Composition:
+        if broken:
+            broken.clear()
+            raise ZeroDivisionError
+        return compose(ingredients)
 
     stalled = Stalled(trio.Event(), "Fine.")
-    stage.plays(stalled, call("look"), "Hello again.")
-    async with stage.host(deps=broken) as host, trio.open_nursery() as nursery:
+    stage.plays(stalled, "Hello again.")
+    async with stage.host(composer=composing) as host, trio.open_nursery() as nursery:
         other = await host.session("ben", agent="support")
         waiting = await other.prompt("Hi")
         await stalled.reached.wait()
+        broken.append("once")
         session = await host.session("ann", agent="support")
         with pytest.raises(SessionFailed, match="ZeroDivisionError"):
             await session.ask("Hi")
@@ -243,3 +249,18 @@ async def test_a_failure_of_ours_is_the_sessions_alone(stage: Stage) -> None:
         assert (await session.ask("Again")).end == "done"
         await check_conversation(session)
         nursery.cancel_scope.cancel()
+
+
+async def test_failing_deps_fail_the_turn(stage: Stage) -> None:
+    """R82, R175, R220: what the host makes for its tools may fail; the call has a result."""
+
+    def broken(_: object) -> object:
+        raise ZeroDivisionError
+
+    stage.plays(call("look"), "Hello again.")
+    async with stage.host(deps=broken) as host:
+        session = await host.session("ann", agent="support")
+        outcome = await session.ask("Hi")
+        assert (outcome.end, "ZeroDivisionError" in outcome.reason) == ("failed", True)
+        assert (await session.ask("Again")).end == "done"
+        await check_conversation(session)

@@ -4,9 +4,9 @@ import pytest
 import trio
 
 from greenroom.actors import Policy, Session
-from greenroom.actors.models.scripted import Stalled, Step, call
+from greenroom.actors.models.scripted import Stalled, Step, call, scripted
 from greenroom.protocol.event import MessageAbsorbed
-from greenroom.protocol.message import ImagePart, TextPart
+from greenroom.protocol.message import Image, ImagePart, TextPart
 from greenroom.protocol.receipt import Receipt, When
 from tests.actors.world import (
     Stage,
@@ -27,7 +27,7 @@ async def in_tool(stage: Stage, session: Session, *after: Step) -> Receipt:
 
 
 async def test_a_steer_is_handed_over_once(stage: Stage) -> None:
-    """R116, R122, P050, P057: behind the results of the round; the tool is not cut off."""
+    """R116, R122, P050: behind the results of the round; the tool is not cut off."""
     async with stage.session() as session:
         first = await in_tool(stage, session, "Done.", "Next.")
         before = stage.store.last_number()
@@ -60,10 +60,11 @@ async def _all(session: Session):  # type: ignore[no-untyped-def]  # noqa: ANN20
             return
 
 
-async def test_steers_keep_their_order_and_their_blocks(stage: Stage) -> None:
+@pytest.mark.parametrize("durable", [True, False])
+async def test_steers_keep_their_order_and_their_blocks(stage: Stage, durable: bool) -> None:
     """R126: several at one boundary are messages of their own, attachments and all."""
-    image = ImagePart("image/png", "d" * 64, 9)
-    async with stage.session() as session:
+    image = Image("image/png", b"\x89PNG")
+    async with stage.session(policy=Policy(durable_intake=durable)) as session:
         first = await in_tool(stage, session, "Done.")
         await session.prompt("one")
         await session.prompt([TextPart("two"), image])
@@ -71,7 +72,26 @@ async def test_steers_keep_their_order_and_their_blocks(stage: Stage) -> None:
         await session.outcome(first)
         messages = (await session.state()).messages
         await check_requests(session, stage.model.requests)
-    assert [m.content for m in messages[3:5]] == ["one", (TextPart("two"), image)]
+    one, two = [message.content for message in messages[3:5]]
+    assert one == "one"
+    assert two[0] == TextPart("two")
+    assert isinstance(two[1], ImagePart)
+    assert stage.store.blob(two[1].digest) == image.data
+
+
+async def test_an_image_does_not_steer_where_none_is_taken(stage: Stage) -> None:
+    """R116, R80, R127: it is refused in a turn of its own, and the conversation can be sent on."""
+    stage.model = scripted()
+    async with stage.session() as session:
+        first = await in_tool(stage, session, "Done.", "Next.")
+        plain = await session.prompt("plain")
+        image = await session.prompt([TextPart("see"), Image("image/png", b"\x89PNG")])
+        stage.gate.open.set()
+        assert (await session.outcome(first)).end == "done"
+        assert (await session.outcome(plain)).absorbed
+        assert (await session.outcome(image)).end == "not_sent"
+        assert (await session.ask("More")).end == "done"
+        await check_requests(session, stage.model.requests)
 
 
 async def test_a_message_after_the_last_boundary_is_the_next_prompt(stage: Stage) -> None:

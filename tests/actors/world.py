@@ -10,7 +10,8 @@ import attrs
 import trio
 
 from greenroom.actors import Host, Policy, Session, Tool, Workspace, open_host, tool
-from greenroom.actors.models.scripted import Scripted, Step, scripted
+from greenroom.actors.models.port import Capabilities
+from greenroom.actors.models.scripted import Scripted, Step
 from greenroom.actors.skill_source import skill_package
 from greenroom.actors.world import simulated
 from greenroom.protocol.agent import AgentDeclaration
@@ -24,7 +25,8 @@ from greenroom.store import Commit, Enqueue, MemoryStore, Store
 
 AGENT = "support"
 FULL = "danger-full-access"
-SECONDS_MAX = 30.0
+SEES = Capabilities(images=True)
+SECONDS_MAX = 200.0
 """A test that waits longer than this (in simulated time) waits for ever."""
 
 
@@ -70,7 +72,7 @@ class Stage:
     """A store, a model and a workspace, over which hosts are opened one after the other."""
 
     store: Store
-    model: Scripted = attrs.field(factory=scripted)
+    model: Scripted = attrs.field(factory=lambda: Scripted([], capabilities=SEES))
     other: Scripted = attrs.field(factory=lambda: Scripted([], name="other"))
     effects: list[str] = attrs.field(factory=list)
     """What tools did to the world, in order."""
@@ -88,7 +90,7 @@ class Stage:
         assert isinstance(self.store, MemoryStore)
         return self.store
 
-    def fails(self, where: Callable[[Any], bool] | None = None, **how: Any) -> None:  # noqa: ANN401 - as of fail_next
+    def fails(self, where: Callable[[Any], bool] | None = None, **how: Any) -> None:
         """Let the next commit (or operation for which ``where`` holds) fail."""
         self.memory.faults.fail_next(
             SaveFailed("The disk is full."), where=where or is_commit, **how
@@ -101,7 +103,7 @@ class Stage:
         return attrs.evolve(made, source=self.skills)
 
     @asynccontextmanager
-    async def host(self, *, limits: Limits = DEFAULT_LIMITS, **options: Any) -> AsyncIterator[Host]:  # noqa: ANN401 - as of open_host
+    async def host(self, *, limits: Limits = DEFAULT_LIMITS, **options: Any) -> AsyncIterator[Host]:
         """A host over the store. A test that hangs in it fails."""
         self.seed += 1
         given = {"workspace": self.workspace(), "tools": self.tools(), **options}
@@ -116,7 +118,7 @@ class Stage:
                 yield host
 
     @asynccontextmanager
-    async def session(self, **options: Any) -> AsyncIterator[Session]:  # noqa: ANN401 - as of open_host
+    async def session(self, **options: Any) -> AsyncIterator[Session]:
         """The session that most tests are about, in a host of its own."""
         async with self.host(**options) as host:
             yield await opened(host)
@@ -250,6 +252,5 @@ async def _requests_of(session: Session, turn: int) -> int:
         return 0
 
 
-DURABLE = Policy()
 STILL = Policy(revive=False)
 """A reopened host that lets queued sessions be, until somebody asks for them."""

@@ -11,7 +11,7 @@ ANN = SessionId("default", "ann")
 BEN = SessionId("default", "ben")
 
 
-async def ask(store: Store, operation: Operation) -> Any:  # noqa: ANN401 - a test says which it expects
+async def ask(store: Store, operation: Operation) -> Any:
     """The verdict on one operation."""
     return (await ask_all(store, [operation]))[0]
 
@@ -32,7 +32,7 @@ async def ask_all(store: Store, operations: list[Any]) -> list[Any]:
     return verdicts
 
 
-async def made(store: Store, session: SessionId = ANN, **told: Any) -> int:  # noqa: ANN401 - as of Create
+async def made(store: Store, session: SessionId = ANN, **told: Any) -> int:
     """Create and claim a session; its epoch."""
     created = await ask(store, Create(session, b"header", b"[0]", **told))
     assert isinstance(created, Created)
@@ -41,7 +41,7 @@ async def made(store: Store, session: SessionId = ANN, **told: Any) -> int:  # n
     return claimed.epoch
 
 
-def commit(session: SessionId = ANN, head: int = 0, records: bytes = b"[1]", **told: Any) -> Commit:  # noqa: ANN401 - as of Commit
+def commit(session: SessionId = ANN, head: int = 0, records: bytes = b"[1]", **told: Any) -> Commit:
     """A commit of the first holder of a session."""
     return Commit(session, told.pop("epoch", 1), head, records, **told)
 

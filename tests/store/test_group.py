@@ -99,7 +99,7 @@ async def test_an_unfinished_operation_goes_on_in_the_next_group() -> None:
 
 
 async def test_one_that_nobody_joins_does_not_wait_for_the_tick() -> None:
-    """R170: behind a group of one, the next is handed over at once; behind a larger one it waits."""
+    """R170: behind a group of one the next is handed over at once, behind a larger one not."""
     executor = Slow()
     group, told = group_of(executor)
     group.offer(0, told.append)

@@ -57,7 +57,7 @@ class FaultyTables:
         self._environment = environment
         self._tables = tables
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._tables, name)
 
     def commit(self) -> None:

@@ -1,0 +1,112 @@
+"""What follows a round: its outcomes, the steers that it takes, and the request after it.
+
+All of it is one commit. It is prepared here and changes nothing, but for the steers, which are out
+of the gateway from here on; whoever does not commit it puts them back (R123).
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import structs
+
+from greenroom.actors.conversation import Addition
+from greenroom.actors.drafting import Draft
+from greenroom.actors.gateway import Waiting
+from greenroom.actors.round import Round
+from greenroom.actors.settling import Ending
+from greenroom.actors.tools import Finished
+from greenroom.protocol.budget import images_in
+from greenroom.protocol.identity import TurnId
+from greenroom.protocol.record import AnyRecord, Header, Returned, Steer
+from greenroom.store.contract import KeyEntry
+
+if TYPE_CHECKING:
+    from greenroom.actors.session import SessionActor
+
+
+class Following(msgspec.Struct, frozen=True):
+    """The commit behind a round, and what it means once it is durable."""
+
+    records: Sequence[AnyRecord]
+    addition: Addition
+    steers: list[Waiting]
+    header: Header | None
+    """It counts user messages; without steers it stays as it is stored."""
+    blobs: dict[str, bytes]
+
+    @property
+    def consumed(self) -> tuple[int, ...]:
+        """The queue entries that it takes."""
+        return tuple([entry.seq for entry in self.steers if entry.seq is not None])
+
+    @property
+    def keys(self) -> tuple[KeyEntry, ...]:
+        """The keys of steers that it makes durable (R93)."""
+        return tuple([key for entry in self.steers if entry.seq is None for key in entry.keys])
+
+
+def following(
+    actor: "SessionActor", draft: Draft, this: Round, turn: TurnId, round_: int, steers_most: int
+) -> Following | Ending:
+    """Prepare the commit behind a round; or how the turn ends, where no request may follow."""
+    limits = actor.services.limits
+    if round_ + 1 >= limits.rounds_max:
+        reason = f"The turn called the model {round_ + 1} times, its bound."
+        return Ending("failed", reason, "rounds")
+    finished = this.finished(actor.services.door)
+    steers = _steers_taken(actor, draft, steers_most)
+    chunks = [] if this.answer_saved else [this.answer.body]
+    chunks += [bytes(one.result.body) for one in finished]
+    chunks += [entry.submission.body for entry in steers]
+    addition = actor.conversation.plus(chunks)
+    if not draft.fits(addition):
+        actor.gateway.put_back(steers)
+        return Ending("context_full", draft.spent(addition), "over_budget")
+    header = actor.header
+    record = Returned(
+        actor.services.world.now(),
+        turn,
+        round_,
+        tuple([one.result for one in finished]),
+        addition.digest.of(draft.variant.frame),
+        tuple([Steer(e.submission.message, header.users + n) for n, e in enumerate(steers)]),
+    )
+    records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
+    unstored = [entry for entry in steers if entry.seq is None]
+    records[:0] = [entry.acceptance("steered", turn, record.at) for entry in unstored]
+    return Following(
+        records,
+        addition,
+        steers,
+        structs.replace(header, users=header.users + len(steers)) if steers else None,
+        _blobs_of(finished, unstored),
+    )
+
+
+def _steers_taken(actor: "SessionActor", draft: Draft, most: int) -> list[Waiting]:
+    """The messages that steer in at this boundary (R116).
+
+    Where the model takes no images, one that has them waits, with all behind it, to be a prompt of
+    its own: there it is refused, and the conversation stays one that can be sent.
+    """
+    steers = actor.gateway.take_steers(most)
+    if not draft.model.capabilities.images:
+        with_images = [images_in(entry.submission.body) > 0 for entry in steers]
+        if any(with_images):
+            first = with_images.index(True)
+            actor.gateway.put_back(steers[first:])
+            return steers[:first]
+    return steers
+
+
+def _blobs_of(finished: Sequence[Finished], unstored: Sequence[Waiting]) -> dict[str, bytes]:
+    """What a round stores by content: long results, and the images of steers it makes durable."""
+    blobs = {
+        one.result.object: one.blob
+        for one in finished
+        if one.blob is not None and one.result.object is not None
+    }
+    for entry in unstored:
+        blobs.update(entry.blobs)
+    return blobs
