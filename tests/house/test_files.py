@@ -14,7 +14,7 @@ FORBIDDEN = {
     "a host of a package registry": r"\b(?:pypi|pythonhosted|npmjs)\.(?:org|com|io)\b",
     "an index of packages": r"--(?:extra-)?index-\burl\b",
 }
-LEFT_BEHIND = {".git", ".venv", "__pycache__", "build", "dist"}
+LEFT_BEHIND = {".git", ".hypothesis", ".venv", "__pycache__", "build", "dist"}
 
 
 def test_the_top_level_is_the_agreed_one() -> None:
