@@ -96,8 +96,7 @@ class Surroundings(Protocol):
         ...
 
 
-@attrs.frozen(slots=True, eq=False, repr=False)
-class ToolContext(Generic[D_co]):
+class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
     """Who calls, and what the tool was given to work with. Nothing of ``deps`` is stored (R220)."""
 
     session: SessionId

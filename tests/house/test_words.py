@@ -47,6 +47,27 @@ def test_the_mechanism_is_not_called_by_the_other_word() -> None:
     assert (against, told) == ([], [])
 
 
+def test_system_names_the_one_system_string_only() -> None:
+    """R6: what the platform says in user position is a note; nothing else is called system."""
+    allowed = re.compile(r"(?i)system$|system_?(string|prompt|_random)|systemrandom|systemexit")
+    against = [
+        f"{module}: {name}"
+        for module in modules(*PACKAGES)
+        for name in identifiers(module.tree)
+        if "system" in name.lower() and not allowed.search(name)
+    ]
+    assert against == []
+
+
+def test_prompt_checkpoints_promise_no_cache() -> None:
+    """R74: nothing said of checkpoints speaks of a hit, and the demo measures equal bytes."""
+    (checkpoints,) = (m for m in modules("protocol") if m.path.name == "prompt_checkpoint.py")
+    assert "promises nothing about what is sent\n    incrementally" in checkpoints.path.read_text()
+    report = "".join(m.path.read_text() for m in modules("actors/cli") if "report" in m.path.name)
+    assert "equal" in report
+    assert not re.search(r"\bhits?\b", report)
+
+
 @pytest.mark.parametrize("module", modules(*PACKAGES), ids=str)
 def test_only_the_world_asks_for_time_ids_and_chance(module: Module) -> None:
     """P190: whatever else needs one of them is given it."""
