@@ -42,6 +42,9 @@ class EngineOptions:
     threads: int = attrs.field(factory=lambda: max(1, (os.cpu_count() or 2) // 2))
     """Half of the machine: its threads wait for each other by spinning, and where the host or its
     tools take a core away from one of them, all of them stand still."""
+    temperature: float = 0.2
+    repeat_penalty: float = 1.1
+    """Both for requests that ask for nothing else: so small a model repeats itself without end."""
     start_seconds: float = 120.0
 
     def for_child(self) -> str:
@@ -55,6 +58,11 @@ class EngineOptions:
                 "n_parallel": self.slots,
                 "n_ctx": self.slots * self.slot_tokens,
                 "n_predict": self.answer_tokens,
+                "sampling": {
+                    "temp": self.temperature,
+                    "penalty_repeat": self.repeat_penalty,
+                    "penalty_last_n": 256,
+                },
                 # Parked prompts can come back in a foreign conversation.
                 "cache_ram_mib": 0,
                 "fit_params": False,

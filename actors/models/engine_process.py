@@ -22,6 +22,8 @@ def main() -> None:
     threads = options.pop("threads")
     for computing in (params.cpuparams, params.cpuparams_batch):
         computing.n_threads = threads
+    for name, value in options.pop("sampling").items():
+        setattr(params.sampling, name, value)
     for name, value in options.items():
         setattr(params, name, value)
     server = xllamacpp.Server(params)
