@@ -158,7 +158,8 @@ def _repeated(actor: SessionActor, entry: KeyEntry, known: Known) -> Receipt:
 
 def _starts_now(actor: SessionActor, submission: Submission) -> bool:
     if actor.is_quiet and not actor.services.closing:
-        return True
+        # Where no turn may start now, the message is made durable first: nobody waits for that.
+        return actor.services.turns.has_room
     if submission.when == "reject":
         raise Busy(f"The session {actor.id} is busy: {actor.why_busy()}.", reason=actor.why_busy())
     return False

@@ -270,15 +270,15 @@ class SessionActor:
 
     def go_on(self) -> None:
         """Start the next turn if the session is idle and a message waits."""
-        if self.phase is Phase.IDLE and len(self.gateway) and not self.services.closing:
-            entry = self.gateway.take_prompt()
-            assert entry is not None
-            self.begin(entry)
+        if self.phase is Phase.IDLE and not self.services.closing:
+            if (entry := self.gateway.take_prompt()) is not None:
+                self.begin(entry)
 
     def begin(self, entry: Waiting) -> Turn:
         """Start a turn for a message that was taken: the one path of every start."""
         self.step(Step.TAKE)
-        turn = self.turn = Turn(self, entry)
+        may_run = self.services.turns.enter_nowait()
+        turn = self.turn = Turn(self, entry, self.header.turns + 1, may_run)
         self.services.nursery.start_soon(self._run, turn)
         return turn
 

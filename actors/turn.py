@@ -8,8 +8,8 @@
                the next request's digest -> the model
     settle     COMMIT the last response, missing results, the end
 
-A response whose tools all only read shares the commit of its outcomes: nothing outward lies
-between them (R83). A turn with one reading tool is three commits.
+A response whose tools only read shares the commit of its outcomes, since nothing outward lies
+between them (R83): a turn with one reading tool is three commits.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,10 +72,12 @@ class Turn:
 
     actor: "SessionActor"
     entry: Waiting
+    number: TurnId
+    has_place: bool
+    """It may run at once; else it waits for a place among the running turns (R185)."""
     accepted: Slot[int | Known] | None = None
-    """Gets the commit's number when the message is durable, if its own turn accepts it; or the
-    commit that its key was used by before."""
-    number: TurnId = 0
+    """Gets the commit that made the message durable, if its own turn accepts it; or the one by
+    which its key was used before."""
     round: int = 0
     stream: Stream | None = None
     """Set once the turn is dispatched."""
@@ -86,8 +88,7 @@ class Turn:
     _open: Round | None = None
     """The answer whose outcomes are not committed yet."""
     _context: ToolContext[Any] | None = None
-    _added: int = 0
-    """Conversation messages of this turn that are committed."""
+    _added: int = 0  # conversation messages of this turn that are committed
     _usage: Usage = _NO_USAGE
 
     # --- what others may ask ------------------------------------------------------------------
@@ -115,12 +116,11 @@ class Turn:
 
     async def run(self) -> None:
         """Run the turn to its end; what ended it is in its records."""
-        actor = self.actor
-        self.number = actor.header.turns + 1
-        turns = actor.services.turns
+        actor, turns = self.actor, self.actor.services.turns
         ending: Ending | None = None
         with self._scope:
-            await turns.enter()
+            if not self.has_place:
+                await turns.enter()
             try:
                 ending = await self._go()
             finally:

@@ -87,10 +87,21 @@ class Turnstile:
         self._free = places
         self._line: deque[Slot[None]] = deque()
 
-    async def enter(self) -> None:
-        """Take a place, waiting for one if none is free. Cancelled while waiting: none is taken."""
+    @property
+    def has_room(self) -> bool:
+        """Whether a place is free."""
+        return self._free > 0
+
+    def enter_nowait(self) -> bool:
+        """Take a place if one is free."""
         if self._free > 0:
             self._free -= 1
+            return True
+        return False
+
+    async def enter(self) -> None:
+        """Take a place, waiting for one if none is free. Cancelled while waiting: none is taken."""
+        if self.enter_nowait():
             return
         slot: Slot[None] = Slot()
         self._line.append(slot)

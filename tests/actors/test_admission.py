@@ -24,6 +24,7 @@ from greenroom.protocol.errors import (
 )
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import Image, ImagePart, TextPart
+from greenroom.protocol.receipt import Receipt
 from greenroom.protocol.record import Accepted
 from tests.actors.world import STILL, Stage, conversation, is_enqueue, queue_of
 
@@ -326,3 +327,37 @@ async def test_what_nobody_sent_has_no_outcome(stage: Stage) -> None:
     async with stage.session() as session:
         with pytest.raises(Missing):
             await session.outcome("nothing")
+
+
+async def test_a_full_host_makes_a_message_durable_all_the_same(stage: Stage) -> None:
+    """R177, R185: where no turn may start yet, the receipt does not wait for one that ends."""
+    stage.plays(call("watch"), "Done.", "Mine.")
+    async with stage.host(limits=Limits(running_turns_max=1)) as host:
+        busy = await host.session("busy", agent="support")
+        first = await busy.prompt("Hi")
+        await stage.gate.reached.wait()
+        session = await host.session("ann", agent="support")
+        receipt = await session.prompt("Hello")
+        assert (receipt.status, receipt.repeated) == ("queued", False)
+        assert [entry.id async for entry in session.transcript()] == [receipt.message]
+        stage.gate.open.set()
+        assert (await busy.outcome(first)).end == "done"
+        assert (await session.outcome(receipt)).text == "Mine."
+
+
+async def test_a_receipt_of_the_first_tick_names_the_turn(stage: Stage) -> None:
+    """R177: a message sent before the turn's task ran steers into that very turn."""
+    stage.plays(call("look"), "Done.")
+    receipts: list[Receipt] = []
+    async with stage.session() as session:
+        await session.state()
+
+        async def send(text: str) -> None:
+            receipts.append(await session.prompt(text))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send, "one")
+            nursery.start_soon(send, "two")
+        assert {receipt.turn for receipt in receipts} == {1}
+        for receipt in receipts:
+            await session.outcome(receipt)

@@ -215,7 +215,8 @@ async def test_a_message_that_waits_for_a_place_is_told_when_the_host_stops() ->
 
         nursery.start_soon(send)
         await wait_all_tasks_blocked()
-    assert [receipt.status for receipt in receipts] == ["started"]
+    assert [receipt.status for receipt in receipts] == ["queued"]
+    assert on.stored(ben).queued == 1
 
 
 async def test_whoever_waits_when_the_host_stops_is_told() -> None:
