@@ -9,8 +9,8 @@ A reader is an iterator object and no generator, so leaving its loop half way is
 """
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Final, Self
+from collections.abc import Iterable, Sequence
+from typing import Final, Self, TypeAlias
 
 import attrs
 import trio
@@ -29,6 +29,9 @@ RING_COMMITS: Final = 64
 """Commits that readers find in memory; older ones are read from the store."""
 EVENTS_BETWEEN_CHECKPOINTS: Final = 32
 """A reader with much to read lets others run this often."""
+
+Told: TypeAlias = tuple[int, Sequence[AnyRecord] | bytes]
+"""A commit by its number: its records, decoded or as they are stored."""
 
 
 class LiveText:
@@ -89,16 +92,19 @@ class Subscribers:
         """Nothing more will come."""
         self.bell.close()
 
-    def after(self, number: int) -> list[tuple[int, Sequence[AnyRecord]]]:
-        """The commits above ``number``: from the ring, or from the store for one that is behind."""
+    def after(self, number: int) -> Iterable[Told]:
+        """The commits above ``number``: from the ring, or from the store for one that is behind.
+
+        Those from the store are still encoded, so that a long way behind is not read at once.
+        """
         if number >= self.ring_after:
             return self._newer(number)
         entries = self.store.read(self.session, after=number)
-        return [(entry.number, decode_records(entry.records)) for entry in entries]
+        return [(entry.number, entry.records) for entry in entries]
 
-    def _newer(self, number: int) -> list[tuple[int, Sequence[AnyRecord]]]:
+    def _newer(self, number: int) -> list[Told]:
         """From the ring's new end, since that is where a reader who keeps up stands."""
-        found = []
+        found: list[Told] = []
         for item in reversed(self._ring):
             if item[0] <= number:
                 break
@@ -110,12 +116,23 @@ class Subscribers:
 class Events:
     """One reader of a session: ``async for event in session.events(after=cursor)``."""
 
-    __slots__ = ("_block", "_given", "_read", "_ready", "_since", "_start", "_subscribers", "_turn")
+    __slots__ = (
+        "_block",
+        "_coming",
+        "_given",
+        "_read",
+        "_ready",
+        "_since",
+        "_start",
+        "_subscribers",
+        "_turn",
+    )
 
     def __init__(self, subscribers: Subscribers, after: Cursor | None) -> None:
         self._subscribers = subscribers
         self._since = after.number if after else 0
         self._start = after
+        self._coming: deque[Told] = deque()
         self._ready: deque[Event | TextDelta] = deque()
         self._turn: TurnId = 0
         self._block = -1
@@ -123,7 +140,7 @@ class Events:
         self._given = 0
         self._resume_inside()
         # What is stored already is not in the ring; from here on the ring has what comes.
-        self._take_commits()
+        self._gather()
 
     def __aiter__(self) -> Self:
         return self
@@ -131,10 +148,13 @@ class Events:
     async def __anext__(self) -> Event | TextDelta:
         shared = self._subscribers
         while not self._ready:
-            if self._since < shared.newest:
-                self._take_newer()
-            elif shared.live is not None:
-                self._take_text(shared.live)
+            if not self._coming and self._since < shared.newest:
+                self._gather_newer()
+            if self._coming:
+                self._tell(*self._coming.popleft())
+                continue
+            if shared.live is not None:
+                self._text(shared.live.turn, shared.live.block, shared.live.text)
             if not self._ready:
                 if shared.bell.closed:
                     raise StopAsyncIteration
@@ -157,27 +177,27 @@ class Events:
         )
         self._ready.extend(event for event in events if event.cursor > start)
 
-    def _take_newer(self) -> None:
+    def _gather_newer(self) -> None:
         try:
-            self._take_commits()
+            self._gather()
         except StoreClosed:
             # The host ended while this reader was far behind: he can come again with his cursor.
             if not self._subscribers.bell.closed:
                 raise
 
-    def _take_commits(self) -> None:
-        """Make events of the next commits, each answer's unread text before them."""
-        shared = self._subscribers
-        incarnation = shared.store.incarnation
-        for number, records in shared.after(self._since):
-            for event in events_of(shared.session, incarnation, number, records):
-                if type(event) is Replied:
-                    self._text(event.turn, event.block, event.text)
-                self._ready.append(event)
-            self._since = number
+    def _gather(self) -> None:
+        self._coming.extend(self._subscribers.after(self._since))
+        if self._coming:
+            self._since = self._coming[-1][0]
 
-    def _take_text(self, live: LiveText) -> None:
-        self._text(live.turn, live.block, live.text)
+    def _tell(self, number: int, told: Sequence[AnyRecord] | bytes) -> None:
+        """Make the events of one commit, each answer's unread text before them."""
+        shared = self._subscribers
+        records = decode_records(told) if isinstance(told, bytes) else told
+        for event in events_of(shared.session, shared.store.incarnation, number, records):
+            if type(event) is Replied:
+                self._text(event.turn, event.block, event.text)
+            self._ready.append(event)
 
     def _text(self, turn: TurnId, block: int, text: str) -> None:
         if (turn, block) != (self._turn, self._block):
