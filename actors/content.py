@@ -21,7 +21,7 @@ Sent: TypeAlias = str | Sequence[TextPart | Image]
 _MEDIA_TYPE: Final = re.compile(r"image/[a-z0-9.+-]{1,64}")
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(msgspec.Struct, frozen=True, gc=False):
     """A content that may be stored, and the bytes that have to be stored with it."""
 
     content: Content

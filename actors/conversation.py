@@ -14,7 +14,7 @@ from greenroom.protocol.budget import images_in
 from greenroom.protocol.request import Messages, RequestDigest
 
 
-class Addition(msgspec.Struct, frozen=True):
+class Addition(msgspec.Struct, frozen=True, gc=False):
     """Messages that are to follow, and the digest as it is with them."""
 
     chunks: tuple[bytes, ...]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """A turn that may be dispatched: what it committed to, and its first request."""
 
     record: Dispatched

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 
-class Following(msgspec.Struct, frozen=True):
+class Following(msgspec.Struct, frozen=True, gc=False):
     """The commit behind a round, and what it means once it is durable."""
 
     records: Sequence[AnyRecord]

@@ -30,7 +30,7 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
     """The last answer, which is committed with the end."""
 
 
-class Settlement(msgspec.Struct, frozen=True):
+class Settlement(msgspec.Struct, frozen=True, gc=False):
     """What settles a turn: the last thing of it that is committed."""
 
     records: Sequence[AnyRecord]

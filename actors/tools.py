@@ -32,7 +32,7 @@ _REASON_MAX: Final = 2_000
 """Characters of a tool's own words about its failure that the model is told."""
 
 
-class Ticket(msgspec.Struct, frozen=True):
+class Ticket(msgspec.Struct, frozen=True, gc=False):
     """A call that was decided: what runs, and whether it may."""
 
     call: ToolCall
@@ -85,7 +85,7 @@ class Door:
         given = list(tools)
         declarations([*brought, *given])
         self._tools: dict[str, Tool[Any]] = {tool.name: tool for tool in (*brought, *given)}
-        self._boxes: dict[tuple[tuple[str, ...] | None, tuple[str, ...]], Toolbox] = {}
+        self._boxes: dict[str, tuple[AgentDeclaration, Toolbox]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,10 +94,11 @@ class Door:
 
     def box(self, agent: AgentDeclaration) -> Toolbox:
         """The tools of an agent. Raises :class:`UnknownTool` for a name that the host lacks."""
-        key = (agent.tools, agent.tools_on_demand)
-        box = self._boxes.get(key)
-        if box is None:
-            box = self._boxes[key] = self._made(agent)
+        found = self._boxes.get(agent.name)
+        if found is not None and found[0] is agent:
+            return found[1]
+        box = self._made(agent)
+        self._boxes[agent.name] = (agent, box)
         return box
 
     def _made(self, agent: AgentDeclaration) -> Toolbox:
