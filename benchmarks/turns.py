@@ -7,7 +7,9 @@ tool; the tool runs; an answer of 500 characters is streamed in 5 pieces; every 
 of its events; permissions and bounds are on; every commit point is durable (three commits a turn).
 
 The model takes no time, so what is measured is greenroom and the disk. CPU is of the whole process,
-writer thread included, and is what to compare: walls vary with the machine's other work.
+writer thread included, and is what to compare: walls vary with the machine's other work. The last
+column is that CPU in bare trio checkpoints of the same process, each of which is one pass of a task
+through the loop: a measure that does not change with the machine.
 """
 
 import argparse
@@ -58,6 +60,8 @@ class Run:
     operations: int = 0
     transactions: int = 0
     written: int = 0
+    checkpoint: float = 0.0
+    """CPU seconds of one bare checkpoint."""
 
     def quantile(self, share: float) -> float:
         """A latency quantile, in milliseconds."""
@@ -71,13 +75,14 @@ class Run:
             f"{self.sessions:>8,} {self.turns:>6,} {1e6 * self.cpu / count:>12.1f} "
             f"{count / self.wall:>9,.0f} {self.quantile(0.5):>9.2f} {self.quantile(0.99):>9.2f} "
             f"{self.operations / count:>9.2f} {self.operations / max(1, self.transactions):>9.1f} "
-            f"{self.written / count:>8,.0f} {self.events / count:>7.1f}"
+            f"{self.written / count:>8,.0f} {self.events / count:>9.1f} "
+            f"{self.cpu / count / self.checkpoint:>12.0f}"
         )
 
 
 HEADING = (
     "sessions  turns  CPU µs/turn   turns/s    p50 ms    p99 ms  commits/t  commits/tx  bytes/t"
-    "  events/t"
+    "  events/t  checkpoints"
 )
 
 
@@ -119,11 +124,20 @@ async def measured(path: Path, sessions: int, turns: int, *, readers: bool) -> R
             await _all(handles, turns, run, "m")
             run.cpu = time.process_time() - cpu
             run.wall = time.perf_counter() - wall
+            run.checkpoint = await checkpoint_seconds()
         after = store.statistics()
         run.operations = after.operations - before.operations
         run.transactions = after.transactions - before.transactions
         run.written = after.records_bytes - before.records_bytes
     return run
+
+
+async def checkpoint_seconds(count: int = 20_000) -> float:
+    """CPU seconds of one bare checkpoint, now and in this process."""
+    began = time.process_time()
+    for _ in range(count):
+        await trio.lowlevel.checkpoint()
+    return (time.process_time() - began) / count
 
 
 async def _opened(host: Host, sessions: int) -> list[Session]:
