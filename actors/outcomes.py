@@ -34,6 +34,8 @@ class Outcomes:
         if self._slots:
             for slot in self._slots.pop(message, ()):
                 slot.put(outcome)
+            # Nobody waits at an idle session: it keeps no table for that.
+            self._slots = self._slots or None
 
     def repeated(self, message: MessageId, known: Known) -> None:
         """The message was no new one: its key was used before (R177)."""

@@ -270,9 +270,10 @@ class SessionActor:
 
     def go_on(self) -> None:
         """Start the next turn if the session is idle and a message waits."""
-        if self.phase is Phase.IDLE and not self.services.closing:
-            if (entry := self.gateway.take_prompt()) is not None:
-                self.begin(entry)
+        if self.phase is not Phase.IDLE or self.services.closing:
+            return
+        if (entry := self.gateway.take_prompt()) is not None:
+            self.begin(entry)
 
     def begin(self, entry: Waiting) -> Turn:
         """Start a turn for a message that was taken: the one path of every start."""
