@@ -7,7 +7,6 @@ is applied in the store's own callback, before anybody who waits for it wakes.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
 
 import attrs
 import trio
@@ -32,7 +31,7 @@ from greenroom.protocol.errors import (
 )
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.permission import Preset
-from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
+from greenroom.protocol.phase import BUSY, SAVING_PHASES, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.receipt import Outcome
 from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
@@ -46,8 +45,6 @@ from greenroom.store.contract import (
     KeyEntry,
     Known,
 )
-
-_SAVING: Final = (Phase.SAVING_DISPATCH, Phase.SAVING_RESPONSE, Phase.SAVING_OUTCOMES)
 
 
 @attrs.define(eq=False, slots=True)
@@ -272,7 +269,7 @@ class SessionActor:
         """Start the next turn if the session is idle and a message waits."""
         if self.phase is not Phase.IDLE or self.services.closing:
             return
-        if (entry := self.gateway.take_prompt()) is not None:
+        if entry := self.gateway.take_prompt():
             self.begin(entry)
 
     def begin(self, entry: Waiting) -> Turn:
@@ -292,7 +289,7 @@ class SessionActor:
             self.fail(error)
 
     def turn_over(self) -> None:
-        """The turn is settled, or kept unsaved: the next one may begin."""
+        """The turn is settled, or kept unsaved: the next may begin."""
         self.turn = None
         self.last_active = trio.current_time()
         self.services.settled.ring()
@@ -361,7 +358,7 @@ class SessionActor:
             PendingSave: nothing of the session may be committed before what is kept (R91).
             StoreFailed: it could not be written; the message stands where it stood.
         """
-        while self.phase in _SAVING and not self._saving:
+        while self.phase in SAVING_PHASES and not self._saving:
             # The turn has not heard yet that its commit failed, and is going to keep it (R91).
             await trio.lowlevel.checkpoint()
         if self.phase is Phase.UNSAVED:

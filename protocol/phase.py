@@ -124,6 +124,9 @@ TURN_PHASES: Final = frozenset(
 )
 """The phases in which a turn runs."""
 
+SAVING_PHASES: Final = frozenset({_P.SAVING_DISPATCH, _P.SAVING_RESPONSE, _P.SAVING_OUTCOMES})
+"""Those in which a commit inside a turn is on its way."""
+
 BUSY: Final[Mapping[Phase, str]] = {
     **dict.fromkeys(TURN_PHASES, "a turn is running"),
     _P.OPENING: "it is being read back",
