@@ -4,6 +4,7 @@ Nothing is committed here, so a refusal leaves the conversation as it was (R80).
 message of a conversation that was composed already nothing is awaited and nothing is read.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -13,11 +14,12 @@ from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.preparing import compose, pin_picks
-from greenroom.actors.tools import Toolbox
+from greenroom.actors.tools import Door, Ticket, Toolbox
 from greenroom.protocol.budget import TokenEstimate, spend_table
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.identity import TurnId
+from greenroom.protocol.message import ToolCall
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.projection import project_user
 from greenroom.protocol.prompt_checkpoint import checkpoint_between
@@ -46,6 +48,11 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     """The actor's own, or one projected anew because the kept prompt is another."""
     addition: Addition
     blobs: dict[str, bytes]
+
+    def tickets(self, calls: Sequence[ToolCall], door: Door) -> list[Ticket]:
+        """What becomes of the calls of an answer, under what the turn committed to."""
+        declared = self.kept.declared
+        return [door.decide(call, self.box, self.preset, declared) for call in calls]
 
     def fits(self, addition: Addition) -> bool:
         """Whether a request with these messages fits the model's window (R100, R105)."""

@@ -12,6 +12,7 @@ from greenroom.actors.content import Sent
 from greenroom.actors.listing import Listing
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.session import SessionActor
+from greenroom.actors.settings import configure, dispose, recall
 from greenroom.actors.subscribers import Events
 from greenroom.actors.waits import RUNNING
 from greenroom.protocol.account import outcome_of
@@ -147,7 +148,7 @@ class Session:
         """Take back a message that is still queued; False when it is not (R127)."""
         name = message.message if isinstance(message, Receipt) else message
         actor = await self._actor()
-        return await actor.recall(name)
+        return await recall(actor, name)
 
     async def retry(self, message: Receipt | MessageId, /) -> Receipt:
         """Send a message again whose turn ended before its dispatch, under the same id (R81).
@@ -180,6 +181,20 @@ class Session:
             return False
         return actor.turn.stop("cancelled", "Cancelled by the caller.")
 
+    async def dispose(self, *, discard: bool = False) -> None:
+        """Let the session go from memory; what is not on disk is written first (R208).
+
+        Args:
+            discard: give up what cannot be written; what it was is logged.
+
+        Raises:
+            Busy: a turn runs.
+            PendingSave: something could not be written, and was not to be discarded.
+        """
+        actor = self._live()
+        if actor is not None:
+            await dispose(actor, discard=discard)
+
     async def flush(self) -> None:
         """Write what could not be written; no tool and no model is called again (R85)."""
         actor = self._live()
@@ -202,7 +217,7 @@ class Session:
         if preset == before:
             return
         record = PresetChanged(self._host.services.world.now(), preset, before, by)
-        await actor.configure(record, structs.replace(actor.header, preset=preset))
+        await configure(actor, record, structs.replace(actor.header, preset=preset))
 
     async def set_model(self, model: str, /, *, by: str | None = None) -> None:
         """Choose another model of the host; the next turn composes for it (R59).
@@ -219,7 +234,7 @@ class Session:
             return
         actor.mapped = None
         record = ModelChanged(self._host.services.world.now(), model, before, by)
-        await actor.configure(record, structs.replace(actor.header, model=model))
+        await configure(actor, record, structs.replace(actor.header, model=model))
 
     async def validate_skill_selection(self, skills: Sequence[str], /) -> None:
         """Check a selection: sources are read, no model is called and nothing is written (R28).

@@ -40,6 +40,8 @@ class Kept:
     encoded: bytes
     budget_of: Callable[[Composition, SystemString], Budget]
     uses: tuple[SkillUse, ...]
+    declared: frozenset[str]
+    """The names of the tools that it declares."""
     _variants: dict[tuple[str, bool], tuple[Preset, Variant]] = attrs.field(factory=dict)
 
     def under(self, preset: Preset, *, with_person: bool) -> Variant:
@@ -73,7 +75,8 @@ class KeptPrompts:
                 SkillUse(skill.id, skill.slug, skill.revision, "composition")
                 for skill in composition.skills
             )
-            kept = Kept(composition, digest, encoded, self.budget_of, uses)
+            declared = frozenset(each.function.name for each in _declared(composition.tools))
+            kept = Kept(composition, digest, encoded, self.budget_of, uses, declared)
             self._known[digest] = kept
             if len(self._known) > COMPOSITIONS_MAX:
                 self._known.popitem(last=False)
@@ -91,3 +94,14 @@ class KeptPrompts:
             encoded = blob(digest) or b""
             kept = self.of(composition, encoded, digest)
         return kept
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+class _Declared(msgspec.Struct):
+    function: _Named
+
+
+_declared: Final = msgspec.json.Decoder(list[_Declared]).decode

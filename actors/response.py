@@ -28,6 +28,9 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 def is_empty(response: ModelResponse) -> bool:
     """Whether nothing came that could be sent back to a provider (R182)."""
+    if response.finish == "filter":
+        # The calls of an answer that the provider withheld are not asked for any more.
+        return not response.text.strip()
     return not (response.calls or response.opaque or response.text.strip())
 
 
@@ -39,12 +42,14 @@ def answer_of(
     Raises:
         ModelFailed: more calls or longer arguments than the bounds allow.
     """
+    _check_size(response, limits)
     text, mended = made_valid(response.text)
     calls: list[ToolCall] = []
     names: list[ProviderId] = []
-    if response.calls:
-        _check_bounds(response.calls, limits)
-    for place, requested in enumerate(response.calls):
+    asked = () if response.finish == "filter" else response.calls
+    if asked:
+        _check_calls(asked, limits)
+    for place, requested in enumerate(asked):
         name, name_mended = made_valid(requested.name)
         arguments, arguments_mended = made_valid(requested.arguments)
         mended = mended or name_mended or arguments_mended
@@ -69,7 +74,16 @@ def answer_of(
     return Answer(record, body, text, tuple(calls))
 
 
-def _check_bounds(calls: tuple[RequestedCall, ...], limits: Limits) -> None:
+def _check_size(response: ModelResponse, limits: Limits) -> None:
+    size = len(response.text) + sum(len(part.data) for part in response.opaque)
+    if size > limits.response_bytes_max:
+        raise ModelFailed(
+            f"The model answered {size:,} characters; the bound is {limits.response_bytes_max:,} "
+            "bytes."
+        )
+
+
+def _check_calls(calls: tuple[RequestedCall, ...], limits: Limits) -> None:
     if len(calls) > limits.calls_max:
         raise ModelFailed(
             f"The model asked for {len(calls)} calls at once; the bound is {limits.calls_max}."

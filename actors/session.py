@@ -19,7 +19,6 @@ from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, 
 from greenroom.actors.services import Services
 from greenroom.actors.turn import Turn
 from greenroom.actors.waits import RUNNING
-from greenroom.protocol.account import RECALLED
 from greenroom.protocol.encoding import encode_header, encode_records
 from greenroom.protocol.errors import (
     Busy,
@@ -31,12 +30,10 @@ from greenroom.protocol.errors import (
 )
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.permission import Preset
-from greenroom.protocol.phase import BUSY, SAVING_PHASES, TABLE, Phase, Step, after
+from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
-from greenroom.protocol.receipt import Outcome
-from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
+from greenroom.protocol.record import AnyRecord, Header
 from greenroom.protocol.skill import SkillSummary
-from greenroom.protocol.usage import Usage
 from greenroom.store.contract import (
     Commit,
     Committed,
@@ -203,11 +200,13 @@ class SessionActor:
             self.turn.stream.committed(sealed.records)
         self.services.published(self.id, verdict.number, sealed.records)
 
-    def lose(self, error: SessionLost) -> None:
-        """Give up: the session belongs to somebody else now, or is gone (R207)."""
-        lost = self.pending.drop()
-        if lost:
-            error.facts["lost"] = [type(r).__name__ for sealed in lost for r in sealed.records]
+    def lose(self, error: SessionLost, *sealed: Sealed) -> None:
+        """Give up: the session belongs to somebody else now, or is gone (R207).
+
+        What is lost is what was pending, and ``sealed``, which was just refused.
+        """
+        lost = dict.fromkeys((*self.pending.drop(), *sealed))
+        error.facts["lost"] = [type(r).__name__ for one in lost for r in one.records]
         self._close()
         self.outcomes.reject_all(error)
 
@@ -321,64 +320,19 @@ class SessionActor:
         self.outcomes.reject_all(failure)
         self.services.settled.ring()
 
-    # --- settings ----------------------------------------------------------------------------
-
-    async def configure(self, record: AnyRecord, header: Header) -> None:
-        """Commit a setting; it is in force after that, and not before (R8, R10).
-
-        Raises:
-            Busy, PendingSave: the session is not idle; nothing changed (R9).
-            StoreFailed: it could not be written; the former setting stays.
-        """
-        self.check_quiet()
-        self.step(Step.CONFIGURE)
-        error = await self.commit([record], header).get_shielded()
-        if isinstance(error, SessionLost):
-            self.lose(error)
-            raise error
-        if error is not None:
-            self.step(Step.REFUSED)
-            raise raised(error)
-        if isinstance(record, PresetChanged):
-            self.preset = self.services.workspace.presets.get(record.preset)
-        self.step(Step.SAVED)
-        self.go_on()
+    # --- what is asked of it ------------------------------------------------------------------
 
     def check_quiet(self) -> None:
         """Raise what R9 and R86 say unless the session is idle."""
-        if self.phase is Phase.UNSAVED:
+        if self.pending:
             raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
         if not self.is_quiet:
             raise Busy(f"The session {self.id} is busy: {self.why_busy()}.", reason=self.why_busy())
 
-    async def recall(self, message: MessageId) -> bool:
-        """Take back a queued message; that it was is durable when this returns (R127).
-
-        Raises:
-            PendingSave: nothing of the session may be committed before what is kept (R91).
-            StoreFailed: it could not be written; the message stands where it stood.
-        """
-        while self.phase in SAVING_PHASES and not self._saving:
-            # The turn has not heard yet that its commit failed, and is going to keep it (R91).
-            await trio.lowlevel.checkpoint()
-        if self.phase is Phase.UNSAVED:
-            raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
-        place = self.gateway.place_of(message)
-        if place is None:
-            return False
-        entry = self.gateway.take_at(place)
-        if entry.seq is not None:
-            record = Recalled(self.services.world.now(), message)
-            error = await self.commit([record], consumed=(entry.seq,)).get_shielded()
-            if isinstance(error, SessionLost):
-                self.lose(error)
-                raise error
-            if error is not None:
-                self.gateway.put_back([entry])
-                self.go_on()
-                raise raised(error)
-        self.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
-        return True
+    @property
+    def is_saving(self) -> bool:
+        """A commit of it is on its way to disk."""
+        return self._saving
 
     def expects(self, message: MessageId) -> bool:
         """Whether the message waits or is in the running turn, so that its outcome will come."""

@@ -5,6 +5,7 @@ and why, so the session takes the next message after any end (R175).
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 from msgspec import structs
@@ -18,6 +19,8 @@ from greenroom.protocol.identity import TurnId
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import AnyRecord, CallResult, Ended, Header
 from greenroom.protocol.usage import Usage
+
+WITHHELD: Final = "The provider withheld the answer."
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
@@ -117,9 +120,16 @@ def unsaved(error: StoreFailed, ended: Ended) -> GreenroomError | ExceptionGroup
     return ExceptionGroup("The turn failed and could not be saved.", [turn_failed, failure])
 
 
+def ending_without_answer(response: ModelResponse) -> Ending:
+    """A turn ends with an answer that holds nothing."""
+    if response.finish == "filter":
+        return Ending("refused", WITHHELD, "filtered")
+    return Ending("empty", "The model answered nothing.", "empty")
+
+
 def last_of(answer: Answer, response: ModelResponse) -> Ending:
     """A turn ends with an answer that asks for no tool."""
     if response.finish == "filter":
-        return Ending("refused", "The provider withheld the answer.", "filtered", answer)
+        return Ending("refused", WITHHELD, "filtered", answer)
     cut = response.finish == "length"
     return Ending("done", "The answer was cut at its longest length." if cut else "", "", answer)

@@ -123,12 +123,19 @@ class Door:
                 agent=agent.name,
             ) from None
 
-    def decide(self, call: ToolCall, box: Toolbox, preset: Preset) -> Ticket:
-        """What becomes of a call under what the turn committed to."""
+    def decide(
+        self, call: ToolCall, box: Toolbox, preset: Preset, declared: frozenset[str]
+    ) -> Ticket:
+        """What becomes of a call under what the turn committed to.
+
+        ``declared`` are the names that the kept prompt declares: a tool that came since is none of
+        this conversation, and one that went is not there to be called (R195).
+        """
         name, arguments = call.function.name, call.function.arguments
-        tool = box.declared.get(name)
+        tool = box.declared.get(name) if name in declared else None
         if tool is None:
-            return Ticket(call, None, arguments, "refuse", _no_such_tool(name, box))
+            known = declared & box.declared.keys()
+            return Ticket(call, None, arguments, "refuse", _no_such_tool(name, box, known))
         if name == USE_TOOL:
             try:
                 tool, arguments = resolve(tool, arguments, box.on_demand)
@@ -180,11 +187,11 @@ class Door:
         return Finished(CallResult(call, msgspec.Raw(body), state, digest, mended), data)
 
 
-def _no_such_tool(name: str, box: Toolbox) -> str:
+def _no_such_tool(name: str, box: Toolbox, known: Iterable[str]) -> str:
     shown = made_valid(name[:100])[0]
     if name in box.on_demand:
         return f"The tool {shown} is called through {USE_TOOL}, after {LOAD_TOOLS}."
-    return f"There is no tool {shown!r} now; there are {', '.join(sorted(box.declared))}."
+    return f"There is no tool {shown!r} now; there are {', '.join(sorted(known))}."
 
 
 def _not_allowed(tool: Tool[Any], preset: Preset, decision: Decision) -> str:

@@ -32,6 +32,7 @@ from greenroom.actors.round import Round, context_of_turn
 from greenroom.actors.settling import (
     Ending,
     Settlement,
+    ending_without_answer,
     last_of,
     settled_header,
     settlement,
@@ -149,7 +150,7 @@ class Turn:
                 response = await stream.ask(actor.conversation)
                 self._usage += response.usage
                 if is_empty(response):
-                    return Ending("empty", "The model answered nothing.", "empty")
+                    return ending_without_answer(response)
                 answer = self._answered(response, stream)
             except ModelFailed as error:
                 return Ending("failed", error.sentence, error.code)
@@ -227,21 +228,22 @@ class Turn:
             actor.lose(error)
             return
         if entry.seq is None:
+            # Nothing of it is kept anywhere, so nothing has to be flushed: it may be sent again.
+            actor.step(Step.REFUSED)
             refusal = StoreUnavailable(f"The message was not kept: {error.sentence}")
             refusal.__cause__ = error
             self.failed(refusal)
             actor.outcomes.reject(entry.submission.message, refusal)
         else:
             actor.gateway.put_back([entry])
-        actor.keep_unsaved()
+            actor.keep_unsaved()
 
     # --- a round of tools --------------------------------------------------------------------
 
     async def _round(self, draft: Draft, answer: Answer) -> Ending | None:
         """Run the calls of an answer; None when the next request is committed, or a save failed."""
         actor = self.actor
-        decide, box, preset = actor.services.door.decide, draft.box, draft.preset
-        this = self._open = Round(answer, [decide(call, box, preset) for call in answer.calls])
+        this = self._open = Round(answer, draft.tickets(answer.calls, actor.services.door))
         intents = this.intents
         if intents:
             actor.step(Step.WRITE)
@@ -257,6 +259,8 @@ class Turn:
             said = made_valid(f"The host's deps failed: {type(error).__name__}: {error}")[0]
             return Ending("failed", said, "deps_failed")
         await this.run(actor, draft, self._context)
+        # A tool may have shielded itself from a cancellation; what waits is not taken after one.
+        await trio.lowlevel.checkpoint_if_cancelled()
         return await self._outcomes(draft, this)
 
     async def _outcomes(self, draft: Draft, this: Round) -> Ending | None:
@@ -296,7 +300,7 @@ class Turn:
         saving = actor.commit(records, header, consumed=consumed, keys=keys, blobs=blobs)
         error = await saving.get_shielded()
         if isinstance(error, SessionLost):
-            actor.lose(error)
+            actor.lose(error, saving.sealed)
             return False
         actor.conversation.adopt(addition)
         self._added += len(addition.chunks)
@@ -337,7 +341,7 @@ class Turn:
     def _settled(self, end: Settlement, sealed: Sealed, obstacle: Obstacle | None) -> None:
         actor = self.actor
         if isinstance(obstacle, SessionLost):
-            actor.lose(obstacle)
+            actor.lose(obstacle, sealed)
         else:
             actor.conversation.adopt(actor.conversation.plus(end.chunks))
             if obstacle is None:

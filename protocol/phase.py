@@ -88,6 +88,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
     _P.SAVING_DISPATCH: {
         _S.SAVED: _P.MODEL,
         _S.REPEATED: _P.IDLE,
+        _S.REFUSED: _P.IDLE,
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
     },
@@ -103,6 +104,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
     _P.SETTLING: {
         _S.SAVED: _P.IDLE,
         _S.REPEATED: _P.IDLE,
+        _S.REFUSED: _P.IDLE,
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
     },

@@ -24,7 +24,10 @@ erasing    session (8)                         number of the next entry to remov
 
 Why one log and not a range of keys for each session: appended entries of all sessions share pages,
 so a group of commits touches few. Measured by ``benchmarks/store_layout.py`` (1,000 sessions, 900
-bytes a commit): @@FIGURES@@
+bytes a commit), log against ranges, in one run: 110 and 161 µs of the writer's CPU a commit in
+groups of 1, 8.1 and 17.9 of 100, 5.0 and 11.4 of 1,000; reading a session of 1,000 messages back
+1.6 and 1.4 ms; the feed of all 113 and 201 ms; erasing 10.3 and 5.8 ms; 1,089 and 1,446 bytes of
+the file a commit.
 The feed is a walk along the log. The price is that a history is a chain from entry to entry
 (newest first), and that erasing walks it too; both are paid seldom, a commit is paid always.
 

@@ -1,0 +1,102 @@
+"""What may be set of a session, and taken back: each a commit of its own, in force only after it."""
+
+import logging
+from typing import Final
+
+import trio
+
+from greenroom.actors.pending import raised
+from greenroom.actors.session import SessionActor
+from greenroom.protocol.account import RECALLED
+from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, SessionLost
+from greenroom.protocol.identity import MessageId
+from greenroom.protocol.phase import SAVING_PHASES, TURN_PHASES, Phase, Step
+from greenroom.protocol.receipt import Outcome
+from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
+from greenroom.protocol.usage import Usage
+
+_log: Final = logging.getLogger("greenroom")
+
+
+async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> None:
+    """Commit a setting; it is in force after that, and not before (R8, R10).
+
+    Raises:
+        Busy, PendingSave: the session is not idle; nothing changed (R9).
+        StoreFailed: it could not be written; the former setting stays.
+    """
+    actor.check_quiet()
+    # Sealed first: what cannot be encoded is refused before anything moves.
+    sealed = actor.seal([record], header)
+    actor.step(Step.CONFIGURE)
+    error = await actor.save(sealed).get_shielded()
+    if isinstance(error, SessionLost):
+        actor.lose(error, sealed)
+        raise error
+    if error is not None:
+        actor.step(Step.REFUSED)
+        raise raised(error)
+    if isinstance(record, PresetChanged):
+        actor.preset = actor.services.workspace.presets.get(record.preset)
+    actor.step(Step.SAVED)
+    actor.go_on()
+
+
+async def recall(actor: SessionActor, message: MessageId) -> bool:
+    """Take back a queued message; False when it is not queued (R127).
+
+    That it was taken back is durable when this returns; with a save pending it joins that, and
+    becomes durable with it (R91).
+
+    Raises:
+        StoreFailed: it could not be written; the message stands where it stood.
+    """
+    while actor.phase in SAVING_PHASES and not actor.is_saving:
+        # The turn has not heard yet that its commit failed, and is going to keep it (R91).
+        await trio.lowlevel.checkpoint()
+    place = actor.gateway.place_of(message)
+    if place is None:
+        return False
+    entry = actor.gateway.take_at(place)
+    if entry.seq is not None:
+        record, consumed = Recalled(actor.services.world.now(), message), (entry.seq,)
+        if actor.pending:
+            behind = len(actor.pending)
+            actor.keep_unsaved(actor.seal([record], consumed=consumed, behind=behind))
+        else:
+            saving = actor.commit([record], consumed=consumed)
+            error = await saving.get_shielded()
+            if isinstance(error, SessionLost):
+                actor.lose(error)
+                raise error
+            if error is not None:
+                actor.gateway.put_back([entry])
+                actor.go_on()
+                raise raised(error)
+    actor.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
+    return True
+
+
+async def dispose(actor: SessionActor, *, discard: bool) -> None:
+    """Let an actor go; what is not on disk is written first, or given up if asked (R208).
+
+    Raises:
+        Busy: a turn runs.
+        PendingSave: something could not be written, and was not to be discarded.
+    """
+    if actor.phase in TURN_PHASES or actor.phase is Phase.CONFIGURING:
+        raise Busy(f"The session {actor.id} is busy: {actor.why_busy()}.", reason=actor.why_busy())
+    with trio.move_on_after(actor.services.limits.settle_seconds_max):
+        try:
+            await actor.flush()
+        except GreenroomError as error:
+            if not discard:
+                raise PendingSave(
+                    f"The session {actor.id} cannot be let go: {error.sentence}"
+                ) from error
+    if actor.pending and not discard:
+        raise PendingSave(f"The session {actor.id} was not saved in time.")
+    if actor.pending:
+        lost = ", ".join(type(record).__name__ for record in actor.records())
+        _log.error("The session %s is let go with what could not be saved: %s.", actor.id, lost)
+    actor.leave()
