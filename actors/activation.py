@@ -23,6 +23,7 @@ from greenroom.protocol.errors import (
     SetAside,
     StoreDamaged,
     StoreFailed,
+    UnknownPreset,
 )
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.permission import Preset
@@ -113,7 +114,12 @@ def _read_back(
 
 
 def _preset(services: Services, header: Header) -> Preset:
-    return services.workspace.presets.get(header.preset)
+    """The session's preset; the strictest, where the host's table has it no more (R7)."""
+    presets = services.workspace.presets
+    try:
+        return presets.get(header.preset)
+    except UnknownPreset:
+        return presets.strictest
 
 
 def _gateway(services: Services, session: SessionId) -> Gateway:

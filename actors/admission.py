@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from greenroom.actors.content import Sent, held
+from greenroom.actors.border import check_skills
+from greenroom.actors.content import Held, Sent, held
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.session import SessionActor
 from greenroom.actors.waiting import Slot
@@ -31,6 +32,7 @@ from greenroom.protocol.errors import (
     StoreUnavailable,
 )
 from greenroom.protocol.identity import check_name
+from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import UserMessage, is_blank, text_of
 from greenroom.protocol.phase import TURN_PHASES, Phase
 from greenroom.protocol.receipt import Cursor, Outcome, Receipt, ReceiptStatus, When
@@ -58,50 +60,68 @@ class Admitted(msgspec.Struct, frozen=True, gc=False):
     """Its images, by content."""
 
 
-def admitted(
-    actor: SessionActor,
-    content: Sent,
-    skills: Sequence[str],
-    when: When,
-    key: str | None,
-    by: By = "person",
-) -> Admitted:
-    """Check a message at the border (R19 to R24, R194).
+class Words(msgspec.Struct, frozen=True, gc=False):
+    """What a caller sends, found storable; whether the session can take it is another question."""
+
+    held: Held
+    body: bytes
+    """The message as it is stored."""
+    skills: tuple[str, ...]
+    """The explicit picks, as they were given."""
+    when: When
+    keys: tuple[KeyEntry, ...]
+
+
+def checked(
+    content: Sent, skills: Sequence[str], when: When, key: str | None, limits: Limits
+) -> Words:
+    """Check what is sent by itself, before the session is asked (R194).
 
     Raises:
-        InvalidInput, TooLarge, EmptyMessage, SkillNotGiven, AmbiguousSkill: see there.
+        InvalidInput, TooLarge: see there.
     """
-    limits = actor.services.limits
     if when not in _WHEN:
         raise InvalidInput(f"There is no way to send {when!r}; there are {', '.join(_WHEN)}.")
-    checked = held(content, limits)
-    words = text_of(checked.content)
+    message = held(content, limits)
+    given = check_skills(skills) if skills != () else ()
+    body = encode_message(UserMessage(message.content))
+    if key is None:
+        return Words(message, body, given, when, ())
+    check_name(key, "idempotency key", limits)
+    return Words(message, body, given, when, (KeyEntry(key, content_digest(body, given)),))
+
+
+def admitted(actor: SessionActor, words: Words, by: By = "person") -> Admitted:
+    """Check whether the session can take what is sent (R19 to R24).
+
+    Raises:
+        EmptyMessage, SkillNotGiven, AmbiguousSkill, TooLarge: see there.
+    """
+    content, text = words.held.content, text_of(words.held.content)
     picks: tuple[Pick, ...] = ()
-    if skills or "$" in words:
-        if isinstance(skills, str):
-            raise InvalidInput("Skills are a list of ids or slugs, not one text.", what="skills")
-        picks = resolve_picks(skills, words, actor.skills(), limits)
-    if is_blank(checked.content) and not picks:
+    if words.skills or "$" in text:
+        picks = resolve_picks(words.skills, text, actor.skills(), actor.services.limits)
+    if is_blank(content) and not picks:
         raise EmptyMessage("There is nothing in the message.")
     submission = Submission(
         actor.services.world.new_id(),
-        encode_message(UserMessage(checked.content)),
+        words.body,
         picks,
-        when,
+        words.when,
         by,
         actor.header.person if by == "person" else None,
-        key,
+        words.keys[0].key if words.keys else None,
     )
-    if key is None:
-        return Admitted(submission, (), checked.blobs)
-    check_name(key, "idempotency key", limits)
-    return Admitted(submission, (KeyEntry(key, content_digest(submission)),), checked.blobs)
+    return Admitted(submission, words.keys, words.held.blobs)
 
 
-def content_digest(submission: Submission) -> bytes:
-    """What tells two messages under one key apart: words, attachments and picks (R177)."""
-    picked = "\0".join([pick.id for pick in submission.picks]).encode()
-    return hashlib.blake2b(submission.body + b"\0" + picked, digest_size=16).digest()
+def content_digest(body: bytes, skills: Sequence[str]) -> bytes:
+    """What tells two messages under one key apart: words, attachments and explicit picks (R177).
+
+    The picks as they were given: what a ``$name`` means may change until the message comes again.
+    """
+    picked = "\0".join(skills).encode()
+    return hashlib.blake2b(body + b"\0" + picked, digest_size=16).digest()
 
 
 # --- accepting ------------------------------------------------------------------------------------
@@ -285,6 +305,22 @@ def _queued(
             f"The message was not kept: {verdict.error.sentence}"
         ) from verdict.error
     raise Missing(f"There is no session {actor.id} any more.", session=str(actor.id))
+
+
+def stored_first(actor: SessionActor, words: Words) -> Receipt | None:
+    """The receipt of the message that used the key before, if it is durable (R177).
+
+    A caller that comes again with its key is answered so, whatever the session would say to a new
+    message now.
+
+    Raises:
+        KeyReused: it was another message.
+    """
+    for entry in words.keys:
+        known = actor.services.store.known(actor.id, entry.key)
+        if known is not None:
+            return _repeated(actor, entry, known)
+    return None
 
 
 def _first_of_key(actor: SessionActor, message: Admitted) -> Receipt | None:

@@ -35,8 +35,9 @@ def held(content: Sent, limits: Limits) -> Held:
     """Check a content at the border (R23, R194).
 
     Raises:
-        InvalidInput: neither a text nor blocks, or a text that cannot be stored.
-        TooLarge: over its bound in bytes or blocks.
+        InvalidInput: neither a text nor blocks, a text that cannot be stored, or a block that says
+            nothing, which providers refuse.
+        TooLarge: over its bound in bytes, all texts together, or in blocks.
     """
     if isinstance(content, str):
         check_text(content, "message", limits.message_bytes_max)
@@ -50,9 +51,10 @@ def held(content: Sent, limits: Limits) -> Held:
         )
     parts: list[TextPart | ImagePart] = []
     blobs: dict[str, bytes] = {}
+    size = 0
     for block in content:
         if isinstance(block, TextPart):
-            check_text(block.text, "message", limits.message_bytes_max)
+            size += _check_words(block.text, limits.message_bytes_max, size)
             parts.append(block)
         elif isinstance(block, Image):
             part = _image_part(block, limits)
@@ -66,7 +68,27 @@ def held(content: Sent, limits: Limits) -> Held:
     return Held(tuple(parts), blobs)
 
 
+def _check_words(text: object, bound: int, before: int) -> int:
+    """The bytes of one text block, behind ``before`` bytes of others."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"The text of a block is no {type(text).__name__}.", what="message")
+    size = check_text(text, "message", bound)
+    if before + size > bound:
+        raise TooLarge(
+            f"The blocks of the message have more than {bound:,} bytes of text together.",
+            what="message",
+            bound=bound,
+        )
+    if not text.strip():
+        raise InvalidInput("A block of the message has no words: leave it out.", what="message")
+    return size
+
+
 def _image_part(image: Image, limits: Limits) -> ImagePart:
+    media_type: object = image.media_type
+    data: object = image.data
+    if not isinstance(media_type, str) or not isinstance(data, bytes):
+        raise InvalidInput("An image is a media type (a text) and bytes.", what="image")
     if not _MEDIA_TYPE.fullmatch(image.media_type):
         raise InvalidInput(f"{image.media_type[:80]!r} is no media type of an image.", what="image")
     if not image.data:

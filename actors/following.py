@@ -55,13 +55,15 @@ def following(
         reason = f"The turn called the model {round_ + 1} times, its bound."
         return Ending("failed", reason, "rounds")
     finished = this.finished(actor.services.door)
+    results = [] if this.answer_saved else [this.answer.body]
+    results += [bytes(one.result.body) for one in finished]
     steers = _steers_taken(actor, draft, steers_most)
-    chunks = [] if this.answer_saved else [this.answer.body]
-    chunks += [bytes(one.result.body) for one in finished]
-    chunks += [entry.submission.body for entry in steers]
-    addition = actor.conversation.plus(chunks)
+    addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
+    while steers and not draft.fits(addition):
+        # A steer must not end the turn that it comes into: it waits, to be a prompt of its own.
+        actor.gateway.put_back([steers.pop()])
+        addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
     if not draft.fits(addition):
-        actor.gateway.put_back(steers)
         return Ending("context_full", draft.spent(addition), "over_budget")
     header = actor.header
     record = Returned(

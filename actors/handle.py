@@ -7,27 +7,38 @@ from typing import TYPE_CHECKING, Final
 import trio
 from msgspec import structs
 
-from greenroom.actors.admission import Admitted, accept, accept_and_wait, admitted
+from greenroom.actors.admission import (
+    Admitted,
+    accept,
+    accept_and_wait,
+    admitted,
+    checked,
+    stored_first,
+)
+from greenroom.actors.border import check_names, check_number, check_skills
 from greenroom.actors.content import Sent
 from greenroom.actors.listing import Listing
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.session import SessionActor
 from greenroom.actors.settings import configure, dispose, recall
+from greenroom.actors.settling import unsaved
 from greenroom.actors.subscribers import Events
 from greenroom.actors.waits import RUNNING
 from greenroom.protocol.account import outcome_of
 from greenroom.protocol.errors import (
     Missing,
+    Refused,
     SaveFailed,
     SkillNotGiven,
+    WouldWaitForItself,
 )
-from greenroom.protocol.identity import MessageId, SessionId, TurnId
+from greenroom.protocol.identity import MessageId, SessionId, TurnId, check_name
 from greenroom.protocol.phase import TURN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.rebuild import SentRequest, submission_of
 from greenroom.protocol.receipt import Cursor, Outcome, Receipt, When
-from greenroom.protocol.record import Accepted, ModelChanged, NotSent, PresetChanged
+from greenroom.protocol.record import Accepted, Ended, ModelChanged, NotSent, PresetChanged
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.selection import resolve_picks
 from greenroom.protocol.state import SessionState
@@ -77,10 +88,19 @@ class Session:
 
         Raises:
             Refused: the message cannot be taken; nothing was stored and no key was used up.
+            WouldWaitForItself: a tool sends it to the session whose turn it runs in (P157).
             StoreUnavailable: it could not be made durable and was not kept.
         """
+        words = checked(content, skills, when, key, self._host.services.limits)
+        self._feeds_itself()
         actor = await self._actor()
-        return await accept(actor, admitted(actor, content, skills, when, key))
+        try:
+            return await accept(actor, admitted(actor, words))
+        except Refused:
+            first = stored_first(actor, words)
+            if first is None:
+                raise
+            return first
 
     async def ask(
         self,
@@ -92,9 +112,16 @@ class Session:
         key: str | None = None,
     ) -> Outcome:
         """:meth:`prompt` and :meth:`outcome` in one call (R213)."""
+        words = checked(content, skills, when, key, self._host.services.limits)
         with self._waiting():
             actor = await self._actor()
-            answer = await accept_and_wait(actor, admitted(actor, content, skills, when, key))
+            try:
+                answer = await accept_and_wait(actor, admitted(actor, words))
+            except Refused:
+                first = stored_first(actor, words)
+                if first is None:
+                    raise
+                answer = first
             return answer if isinstance(answer, Outcome) else await self._outcome(answer.message)
 
     async def outcome(self, of: Receipt | MessageId, /) -> Outcome:
@@ -102,21 +129,32 @@ class Session:
 
         Raises:
             Missing: the session has no such message.
-            SaveFailed: its turn ended and could not be saved; ``flush()`` may.
+            SaveFailed: its turn ended and could not be saved; ``flush()`` may. Where the turn had
+                failed, a group of that and ``TurnFailed`` (R88).
+            HostClosed: the host was closed before it came.
             WouldWaitForItself: a tool asks for an outcome of the session whose turn it runs in,
                 or of one that waits for that turn (P157).
         """
+        message = _name_of(of)
+        found = self._settled(message)
+        if found is not None:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            return found
         with self._waiting():
-            return await self._outcome(of.message if isinstance(of, Receipt) else of)
+            return await self._outcome(message)
+
+    def _settled(self, message: MessageId) -> Outcome | None:
+        """The outcome of a message that has one on disk; None while it may come."""
+        actor = self._live()
+        if actor is not None and actor.expects(message):
+            return None
+        return outcome_of(self._reader.committed(), message)
 
     async def _outcome(self, message: MessageId) -> Outcome:
-        actor = self._live()
-        if actor is None or not actor.expects(message):
-            found = outcome_of(self._reader.committed(), message)
-            if found is not None:
-                await trio.lowlevel.checkpoint_if_cancelled()
-                return found
-            actor = await self._actor()
+        found = self._settled(message)
+        if found is not None:
+            return found
+        actor = await self._actor()
         if not actor.expects(message):
             return self._told_now(actor, message)
         slot = actor.outcomes.wait_for(message)
@@ -130,23 +168,46 @@ class Session:
 
     def _told_now(self, actor: SessionActor, message: MessageId) -> Outcome:
         """The outcome of a message that no turn has and no queue holds."""
-        found = outcome_of(self._reader.committed(), message)
+        committed, pending = self._reader.committed(), actor.records()
+        found = outcome_of(committed, message)
         if found is not None:
             return found
+        found = outcome_of([*committed, *pending], message)
+        for record in pending:
+            if isinstance(record, Ended) and found is not None and record.turn == found.turn:
+                raise unsaved(SaveFailed("It is kept in memory."), record)
         if actor.phase is Phase.UNSAVED:
             raise SaveFailed(f"What became of the message is not saved yet in {self.id}.")
         raise Missing(f"The session {self.id} has no message {message!r}.", message=message)
 
+    def _runs_in(self) -> SessionId | None:
+        """The session of this host in whose turn the caller runs, as long as that turn does."""
+        running, services = RUNNING.get(), self._host.services
+        if running is None or running.waits is not services.waits:
+            return None
+        actor = self._host.live(running.session)
+        turn = actor.turn if actor is not None else None
+        return running.session if turn is not None and turn.number == running.turn else None
+
+    def _feeds_itself(self) -> None:
+        """Refuse a tool that sends a message to its own turn, which it would keep going (P157)."""
+        if self._runs_in() == self.id:
+            raise WouldWaitForItself(
+                f"This runs inside a turn of {self.id} and would send it a message.",
+                session=str(self.id),
+                target=str(self.id),
+            )
+
     def _waiting(self) -> AbstractContextManager[None]:
         """Where a tool waits for this session, that is noted, and refused if it is a circle."""
-        waiter = RUNNING.get()
+        waiter = self._runs_in()
         if waiter is None:
             return _NOBODY
         return self._host.services.waits.waiting(waiter, self.id)
 
     async def recall(self, message: Receipt | MessageId, /) -> bool:
         """Take back a message that is still queued; False when it is not (R127)."""
-        name = message.message if isinstance(message, Receipt) else message
+        name = _name_of(message)
         actor = await self._actor()
         return await recall(actor, name)
 
@@ -156,7 +217,8 @@ class Session:
         Raises:
             Missing: there is no message of that name that was not sent.
         """
-        name = message.message if isinstance(message, Receipt) else message
+        name = _name_of(message)
+        self._feeds_itself()
         accepted: Accepted | None = None
         for record in self._reader.committed():
             match record:
@@ -197,6 +259,7 @@ class Session:
 
     async def flush(self) -> None:
         """Write what could not be written; no tool and no model is called again (R85)."""
+        self._host.check_open()
         actor = self._live()
         if actor is not None:
             await actor.flush()
@@ -210,13 +273,15 @@ class Session:
             UnknownPreset: there is none of that name; the message names the choices.
             Busy, PendingSave: the session is not idle; nothing changed (R9).
         """
-        self._host.services.workspace.presets.get(preset)
+        services = self._host.services
+        check_names(services.limits, preset=preset, by=by)
+        services.workspace.presets.get(preset)
         actor = await self._actor()
         actor.check_quiet()
         before = actor.header.preset
         if preset == before:
             return
-        record = PresetChanged(self._host.services.world.now(), preset, before, by)
+        record = PresetChanged(services.world.now(), preset, before, by)
         await configure(actor, record, structs.replace(actor.header, preset=preset))
 
     async def set_model(self, model: str, /, *, by: str | None = None) -> None:
@@ -226,27 +291,38 @@ class Session:
             UnknownModel: there is none of that name; the message names the choices.
             Busy, PendingSave: the session is not idle; nothing changed (R9).
         """
-        self._host.services.model(model)
+        services = self._host.services
+        check_names(services.limits, model=model, by=by)
+        services.model(model)
         actor = await self._actor()
         actor.check_quiet()
         before = actor.header.model or ""
         if model == before:
             return
         actor.mapped = None
-        record = ModelChanged(self._host.services.world.now(), model, before, by)
+        record = ModelChanged(services.world.now(), model, before, by)
         await configure(actor, record, structs.replace(actor.header, model=model))
 
     async def validate_skill_selection(self, skills: Sequence[str], /) -> None:
         """Check a selection: sources are read, no model is called and nothing is written (R28).
 
+        A skill of the kept prompt is valid whatever became of its source: its kept revision is what
+        would be sent (R26).
+
         Raises:
-            SkillNotGiven, SkillUnavailable, TooLarge: what sending it would say.
+            InvalidInput, SkillNotGiven, SkillUnavailable, TooLarge: what sending it would say.
         """
-        header = self._reader.header()
+        given, header = check_skills(skills), self._reader.header()
         services = self._host.services
+        kept: frozenset[str] = frozenset()
+        if header.composition is not None:
+            stored = services.kept_prompts.stored(header.composition, services.store.blob)
+            kept = frozenset(skill.id for skill in stored.composition.skills)
         agent = services.workspace.agent(header.agent)
         bound, available = services.workspace.skills_for(agent, header.person)
-        for pick in resolve_picks(skills, "", (*bound, *available), services.limits):
+        for pick in resolve_picks(given, "", (*bound, *available), services.limits):
+            if pick.id in kept:
+                continue
             package = await trio.to_thread.run_sync(
                 services.workspace.read_skill, pick.id, limiter=services.reading
             )
@@ -281,6 +357,8 @@ class Session:
 
     async def request(self, turn: TurnId, /, *, round: int = -1) -> SentRequest:  # noqa: A002
         """A request that was sent, rebuilt from the store to the byte (R196)."""
+        check_number(turn, "turn")
+        check_number(round, "round")
         await trio.lowlevel.checkpoint_if_cancelled()
         return self._reader.request(turn, round)
 
@@ -311,3 +389,7 @@ class Session:
     async def delete(self) -> None:
         """Remove the session and all that only it holds (R192)."""
         await self._host.delete(self.id)
+
+
+def _name_of(message: Receipt | MessageId) -> MessageId:
+    return check_name(message.message if isinstance(message, Receipt) else message, "message id")

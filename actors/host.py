@@ -1,18 +1,19 @@
 """The host: opens store and nursery, finds and activates sessions, bounds and stops them."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from os import PathLike
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
 
 import trio
 
 from greenroom.actors.activation import activated
+from greenroom.actors.border import check_cursor, check_models, check_parts
 from greenroom.actors.kept_prompt import KeptPrompts
-from greenroom.actors.lifecycle import ended, look_after, stop
-from greenroom.actors.models.port import Capabilities, Model
+from greenroom.actors.lifecycle import alone, ended, look_after, start_keeping, stop
+from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.reading import summary_of
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Composer, Deps, Policy, Services
@@ -26,9 +27,15 @@ from greenroom.actors.world import World
 from greenroom.protocol.budget import Budget, TokenEstimate, budget_of
 from greenroom.protocol.composition import Composition, SystemString, compose
 from greenroom.protocol.encoding import encode_records
-from greenroom.protocol.errors import HostFull, Missing, PendingSave, Rewound
+from greenroom.protocol.errors import (
+    GreenroomError,
+    HostClosed,
+    HostFull,
+    Missing,
+    PendingSave,
+)
 from greenroom.protocol.identity import SessionId
-from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
+from greenroom.protocol.limits import DEFAULT_LIMITS, Limits, check_limits
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import Deleted
@@ -39,10 +46,44 @@ from greenroom.store.embedded import open_lmdb
 _log: Final = logging.getLogger("greenroom.actors")
 READING_THREADS: Final = 8
 """Threads that read skills and instructions; those of the tools are others (P162)."""
+REVIVALS_MAX: Final = 3
+"""How often a session that failed goes on by itself, until somebody asks for it again."""
+
+D = TypeVar("D")
+"""What the host's tools work with."""
 
 
-@asynccontextmanager
-async def open_host(
+@overload
+def open_host(
+    store: Store | str | PathLike[str],
+    *,
+    workspace: Workspace,
+    models: Mapping[str, Model],
+    tools: Iterable[Tool[None]] = ...,
+    deps: None = ...,
+    policy: Policy = ...,
+    composer: Composer = ...,
+    limits: Limits = ...,
+    world: World | None = ...,
+) -> AbstractAsyncContextManager["Host"]: ...
+
+
+@overload
+def open_host(
+    store: Store | str | PathLike[str],
+    *,
+    workspace: Workspace,
+    models: Mapping[str, Model],
+    tools: Iterable[Tool[D]] = ...,
+    deps: Callable[[SessionInfo], D | Awaitable[D]],
+    policy: Policy = ...,
+    composer: Composer = ...,
+    limits: Limits = ...,
+    world: World | None = ...,
+) -> AbstractAsyncContextManager["Host"]: ...
+
+
+def open_host(
     store: Store | str | PathLike[str],
     *,
     workspace: Workspace,
@@ -53,7 +94,7 @@ async def open_host(
     composer: Composer = compose,
     limits: Limits = DEFAULT_LIMITS,
     world: World | None = None,
-) -> AsyncIterator["Host"]:
+) -> AbstractAsyncContextManager["Host"]:
     """Open a host in this trio program; leaving the block stops it.
 
     Args:
@@ -61,56 +102,70 @@ async def open_host(
         workspace: agents, skills, persons and presets.
         models: by the names that agents use.
         tools: what agents may call besides the built-in ones.
-        deps: makes what tools get as ``context.deps``, once a turn.
+        deps: makes what tools get as ``context.deps``, once a turn; without it they get None (R220).
         policy: how sessions are treated where there is a choice.
         composer: makes kept prompts; pure.
         limits: every bound.
         world: clock, ids and randomness.
 
-    When the block is left, running turns are ended as ``interrupted`` within
+    When the block is left, by cancellation too, running turns are ended as ``interrupted`` within
     ``limits.settle_seconds_max``, what is queued stays queued, and everything accepted is stored.
+    What the block raises leaves it as it is.
 
     Raises:
+        InvalidInput: a limit, a model or another part that cannot serve; it is named.
+        SameName: two models of one name differ.
         StoreFailed: the store cannot be opened.
         UnknownTool: an agent names a tool that the host lacks.
     """
-    failure: Exception | None = None
+    check_parts(store, workspace)
+    check_limits(limits)
+    world, models = world or World(), check_models(models)
+    door = _door(workspace, tools, limits, world)
+    making = partial(
+        Services,
+        world=world,
+        limits=limits,
+        policy=policy,
+        workspace=workspace,
+        models=models,
+        door=door,
+        kept_prompts=KeptPrompts(partial(budget_for, models, limits)),
+        composer=composer,
+        deps=deps,
+        turns=Turnstile(limits.running_turns_max),
+        reading=trio.CapacityLimiter(READING_THREADS),
+    )
+    return _hosting(store, making)
+
+
+@asynccontextmanager
+async def _hosting(
+    store: Store | str | PathLike[str], making: Callable[..., Services]
+) -> AsyncIterator["Host"]:
+    failure: BaseException | None = None
     async with AsyncExitStack() as stack:
         kept = (
             await stack.enter_async_context(open_lmdb(store))
             if isinstance(store, str | PathLike)
             else store
         )
-        world = world or World()
-        door = _door(workspace, tools, limits, world)
-        async with trio.open_nursery() as nursery:
-            services = Services(
-                store=kept,
-                world=world,
-                limits=limits,
-                policy=policy,
-                workspace=workspace,
-                models=dict(models),
-                door=door,
-                kept_prompts=KeptPrompts(partial(budget_for, models, limits)),
-                composer=composer,
-                deps=deps,
-                nursery=nursery,
-                turns=Turnstile(limits.running_turns_max),
-                reading=trio.CapacityLimiter(READING_THREADS),
-            )
-            host = Host(services)
-            stack.callback(ended, services)
-            helpers = trio.CancelScope()
-            nursery.start_soon(look_after, host, helpers)
-            try:
-                yield host
-            except Exception as error:  # noqa: BLE001 - whatever the caller's block raises
-                # Outside of the nursery, so that the caller gets it as it is and no group.
-                failure = error
-            finally:
-                with trio.CancelScope(shield=True):
-                    await stop(services, helpers, nursery)
+        with alone():
+            async with trio.open_nursery() as outer:
+                nursery = await start_keeping(outer)
+                services = making(store=kept, nursery=nursery)
+                host = Host(services)
+                stack.callback(ended, services)
+                helpers = trio.CancelScope()
+                nursery.start_soon(look_after, host, helpers)
+                try:
+                    yield host
+                except BaseException as error:  # noqa: BLE001 - whatever the caller's block raises
+                    # Outside of the nursery, so that the caller gets it as it is and no group.
+                    failure = error
+                finally:
+                    with trio.CancelScope(shield=True):
+                        await stop(services, helpers)
     if failure is not None:
         raise failure
 
@@ -130,7 +185,7 @@ def budget_for(
     fitting = (m.capabilities for m in models.values() if m.name == composition.model)
     can = next(fitting, Capabilities())
     counter = TokenEstimate(can.bytes_per_token)
-    return budget_of(composition, system, counter, can.context_tokens, limits)
+    return budget_of(composition, system, counter, can.context_tokens, limits, can.output_tokens)
 
 
 class Host(Scope):
@@ -139,7 +194,9 @@ class Host(Scope):
     def __init__(self, services: Services) -> None:
         super().__init__(self, None)
         self.services = services
+        services.failed = self._failed
         self._activating: dict[SessionId, trio.Event] = {}
+        self._revivals: dict[SessionId, int] = {}
 
     def tenant(self, name: str, /) -> Scope:
         """What one tenant sees: nothing of another, nor that there is one (R218)."""
@@ -155,9 +212,19 @@ class Host(Scope):
             return None
         return actor
 
+    def check_open(self) -> None:
+        """Raise :class:`HostClosed` if the host's block was left (R87)."""
+        if self.services.bell.closed:
+            raise HostClosed("The host was closed.")
+
     async def activate(self, session: SessionId) -> SessionActor:
         """The session's actor, made once however many ask at the same time (R184)."""
+        self._revivals.pop(session, None)
+        return await self._activated(session)
+
+    async def _activated(self, session: SessionId) -> SessionActor:
         while True:
+            self.check_open()
             actor = self.live(session)
             if actor is not None:
                 return actor
@@ -169,12 +236,28 @@ class Host(Scope):
         done = self._activating[session] = trio.Event()
         try:
             actor = await activated(self.services, session)
+            self.check_open()
             self.services.actors[session] = actor
         finally:
             del self._activating[session]
             done.set()
         actor.go_on()
         return actor
+
+    def _failed(self, session: SessionId) -> None:
+        """A session failed: what is queued there goes on by itself, a few times (R168)."""
+        if not self.services.closing:
+            self.services.nursery.start_soon(self._revive, session)
+
+    async def _revive(self, session: SessionId) -> None:
+        tried = self._revivals.get(session, 0)
+        try:
+            stored = self.services.store.look(session)
+            if isinstance(stored, Stored) and stored.queued and tried < REVIVALS_MAX:
+                self._revivals[session] = tried + 1
+                await self._activated(session)
+        except GreenroomError as error:
+            _log.error("The session %s cannot go on: %s", session, error)
 
     def _check_room(self) -> None:
         """Refuse one more live session than the bound; those on their way count (R185)."""
@@ -188,13 +271,15 @@ class Host(Scope):
         stored = services.store.look(session)
         if not isinstance(stored, Stored):
             raise Missing(f"There is no session {session}.", session=str(session))
-        self.check_cursor(after)
+        check_cursor(after, services.store)
         shared = services.subscribers.get(session)
         actor = self.live(session)
         if shared is None:
             number = actor.number if actor is not None else stored.number
             shared = Subscribers(session, services.store, number)
             services.subscribers[session] = shared
+            if services.bell.closed:
+                shared.close()
         stream = actor.turn.stream if actor is not None and actor.turn is not None else None
         live = stream.live if stream is not None else None
         if live is not None:
@@ -202,22 +287,14 @@ class Host(Scope):
             shared.live = live
         return Events(shared, after)
 
-    def check_cursor(self, after: Cursor | None) -> None:
-        """Raise :class:`Rewound` for a cursor of another incarnation."""
-        incarnation = self.services.store.incarnation
-        if after is not None and after.incarnation != incarnation:
-            raise Rewound(
-                f"The cursor is of {after.incarnation!r}; the store is {incarnation!r} now.",
-                incarnation=incarnation,
-            )
-
     def summaries(self, tenant: str | None) -> Iterator[SessionSummary]:
         """Every session, as a listing shows it; nothing is activated."""
         for stored in self.services.store.sessions(tenant):
             yield summary_of(stored, self.live(stored.session))
 
     async def delete(self, session: SessionId) -> None:
-        """Delete a session; a running turn is ended first."""
+        """Delete a session; a running turn is ended first, and whoever waits is told."""
+        self.check_open()
         actor = self.live(session)
         if actor is not None:
             if actor.phase is Phase.UNSAVED:
@@ -236,8 +313,10 @@ class Host(Scope):
         shared = self.services.subscribers.get(session)
         if shared is not None:
             shared.close()
-        if actor is not None and actor.phase is Phase.IDLE:
-            self.close(actor)
+        if actor is not None:
+            actor.outcomes.reject_all(Missing(f"The session {session} was deleted."))
+            if actor.phase is Phase.IDLE:
+                self.close(actor)
 
     def passivate(self, actor: SessionActor) -> None:
         """Let an idle session go; the next message activates it again."""

@@ -1,10 +1,13 @@
 """A host while it runs and when it stops: what goes on besides the turns.
 
-Leaving the host's block ends running turns within a bound, tries once to write what could not be
-written, and tells readers that nothing more will come. What is queued stays queued (R208).
+The actors' tasks stand outside of the caller's cancellation, so that a block that is cancelled ends
+like any other: running turns are ended within a bound, what could not be written is tried once
+more, and readers are told that nothing more will come. What is queued stays queued (R208).
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -20,6 +23,39 @@ if TYPE_CHECKING:
     from greenroom.actors.host import Host
 
 _log: Final = logging.getLogger("greenroom")
+
+
+async def keep(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:
+    """Hold the nursery of the actors until it is cancelled itself: :func:`stop` does that.
+
+    Shielded, because a turn has to be settled and not dropped when the caller's scope is cancelled.
+    """
+    with trio.CancelScope(shield=True):
+        async with trio.open_nursery() as nursery:
+            task_status.started(nursery)
+            await trio.sleep_forever()
+
+
+async def start_keeping(outer: trio.Nursery) -> trio.Nursery:
+    """Start :func:`keep`; the actors' nursery."""
+    # Where the caller is being cancelled already, a keeper that is shielded would never hand over.
+    with trio.CancelScope(shield=True):
+        nursery: trio.Nursery = await outer.start(keep)
+    return nursery
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let an error that is the only one leave nurseries as itself, and not as a group of groups."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__
 
 
 async def look_after(host: "Host", scope: trio.CancelScope) -> None:
@@ -58,22 +94,27 @@ async def _revive(host: "Host") -> None:
                 continue
 
 
-async def stop(services: Services, helpers: trio.CancelScope, nursery: trio.Nursery) -> None:
+async def stop(services: Services, helpers: trio.CancelScope) -> None:
     """End what runs, within a bound; everything accepted stays in the store."""
     services.closing = True
     helpers.cancel()
+    bound = services.limits.settle_seconds_max
+    tasks = services.nursery.cancel_scope
     actors = list(services.actors.values())
     for actor in actors:
         if actor.turn is not None:
             actor.turn.stop("interrupted", "The host stopped.")
-    with trio.move_on_after(services.limits.settle_seconds_max):
-        while any(actor.turn is not None for actor in actors):
+    with trio.move_on_after(bound):
+        # Where the actors' nursery failed there is no task left that could settle a turn.
+        while not tasks.cancel_called and any(actor.turn is not None for actor in actors):
             await services.settled.wait()
         for actor in actors:
             await _last_flush(actor)
-    nursery.cancel_scope.cancel()
-    for model in services.models.values():
-        await _close(model)
+    tasks.cancel()
+    with trio.move_on_after(bound):
+        async with trio.open_nursery() as nursery:
+            for model in {id(model): model for model in services.models.values()}.values():
+                nursery.start_soon(_close, model)
 
 
 def ended(services: Services) -> None:
@@ -86,6 +127,8 @@ def ended(services: Services) -> None:
             lost = ", ".join(type(record).__name__ for record in actor.records())
             _log.error("The session %s ends with what could not be saved: %s.", actor.id, lost)
         actor.leave()
+    # Whoever comes now is told that the host was closed, instead of finding an actor that rests.
+    services.actors.clear()
 
 
 async def _last_flush(actor: SessionActor) -> None:
@@ -99,5 +142,9 @@ async def _last_flush(actor: SessionActor) -> None:
 async def _close(model: Model) -> None:
     """Close a model that can be closed: it opens again when it is used again."""
     close = getattr(model, "aclose", None)
-    if close is not None:
+    if close is None:
+        return
+    try:
         await close()
+    except Exception:  # noqa: BLE001 - it must not keep the others from being closed
+        _log.exception("The model %s could not be closed.", model.name)

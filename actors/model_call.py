@@ -7,6 +7,8 @@ import attrs
 from greenroom.actors.conversation import Conversation
 from greenroom.actors.drafting import Draft
 from greenroom.actors.models.port import ModelResponse
+from greenroom.actors.response import checked
+from greenroom.actors.said import pass_on, plain, said_by, sentence_of
 from greenroom.actors.services import Services
 from greenroom.actors.subscribers import LiveText
 from greenroom.protocol.errors import ModelFailed
@@ -14,13 +16,54 @@ from greenroom.protocol.identity import TurnId, made_valid
 from greenroom.protocol.record import AnyRecord, Responded
 from greenroom.protocol.request import ModelRequest
 
-_SAID_MAX = 2_000
-"""Characters of a provider's own words about a failure that are kept."""
+
+@attrs.define(eq=False, slots=True)
+class CallSink:
+    """The sink of one call of a model: it takes words until the call is over, and none after."""
+
+    _stream: "Stream"
+    _size_max: int
+    _live: LiveText | None = None
+    """None: the call is over."""
+    _size: int = 0
+
+    def text(self, piece: str) -> None:
+        """Words of the answer, as they come; dropped when the call is over.
+
+        Raises:
+            TypeError: they are no text.
+            ModelFailed: more of them than the bound allows (R128).
+        """
+        if type(piece) is not str:
+            if not isinstance(piece, str):
+                raise TypeError(f"A piece of an answer is text, not a {type(piece).__name__}.")
+            piece = plain(piece)
+        live = self._live
+        if live is None:
+            return
+        self._size += len(piece)
+        if self._size > self._size_max:
+            raise ModelFailed(f"The model said more than {self._size_max:,} characters.")
+        live.add(piece if piece.isascii() else made_valid(piece)[0])
+
+    def restart(self) -> None:
+        """The call is made again, and says its answer anew."""
+        if self._live is not None:
+            self.begin()
+
+    def begin(self) -> None:
+        """An answer begins."""
+        self._size = 0
+        self._live = self._stream.begun()
+
+    def close(self) -> None:
+        """The call is over: what a port left behind may hold the sink, and say nothing by it."""
+        self._live = None
 
 
 @attrs.define(eq=False, slots=True)
 class Stream:
-    """Where a turn's answers stream to: the sink that a model port is given (R221).
+    """Where a turn's answers stream to, call by call (R221).
 
     Each call of a model, and each new attempt of one, is another block.
     """
@@ -32,19 +75,14 @@ class Stream:
     live: LiveText | None = None
     """The text in progress, for a reader who joins."""
 
-    def text(self, piece: str) -> None:
-        """Words of the answer, as they come."""
-        live = self.live
-        if live is not None:
-            live.add(piece if piece.isascii() else made_valid(piece)[0])
-
-    def restart(self) -> None:
-        """An answer begins, or begins anew."""
+    def begun(self) -> LiveText:
+        """An answer begins, or begins anew: the text that readers see from now on."""
         self.block += 1
         shared = self.services.subscribers.get(self.draft.info.id)
-        self.live = LiveText(self.turn, self.block, None if shared is None else shared.bell)
+        live = self.live = LiveText(self.turn, self.block, None if shared is None else shared.bell)
         if shared is not None:
-            shared.live = self.live
+            shared.live = live
+        return live
 
     def committed(self, records: Sequence[AnyRecord]) -> None:
         """An answer that is told whole is not live any more: who joins now has it from there."""
@@ -63,7 +101,7 @@ class Stream:
         """Hand the committed request to the model port, and wait for the whole answer.
 
         Raises:
-            ModelFailed: whatever the port raised, if it raised anything.
+            ModelFailed: whatever the port raised, or that it returned what is no answer.
         """
         draft, kept = self.draft, self.draft.kept.composition
         request = ModelRequest(
@@ -73,11 +111,21 @@ class Stream:
             conversation.messages(),
             kept.parameters,
         )
-        self.restart()
+        sink = CallSink(self, self.services.limits.response_bytes_max)
+        sink.begin()
         try:
-            return await draft.model.respond(request, draft.info, self)
-        except ModelFailed:
-            raise
-        except Exception as error:
-            said = made_valid(f"{type(error).__name__}: {error}"[:_SAID_MAX])[0]
-            raise ModelFailed(f"The model {kept.model} failed: {said}.") from error
+            response = await draft.model.respond(request, draft.info, sink)
+        except BaseException as error:
+            await pass_on(error)
+            raise _failure(error, kept.model) from error
+        finally:
+            sink.close()
+        return checked(response, kept.model)
+
+
+def _failure(error: BaseException, model: str) -> ModelFailed:
+    """What a port raised, as the failure of its call: its own, if that can be told as it is."""
+    if not isinstance(error, ModelFailed):
+        return ModelFailed(f"The model {model} failed: {said_by(error)}.")
+    said = sentence_of(error)
+    return error if getattr(error, "sentence", None) == said else ModelFailed(said)

@@ -103,13 +103,17 @@ class Pending:
         return [record for sealed in self._line or () for record in sealed.records]
 
 
-def read_back(store: Store, sealed: Sealed, verdict: Failed) -> Failed | Committed:
-    """Where the outcome of a commit is not known, what is stored decides (R85)."""
+def read_back(store: Store, sealed: Sealed, verdict: Failed, after: int) -> Failed | Committed:
+    """Where the outcome of a commit is not known, what is stored decides (R85).
+
+    ``after`` is the newest entry of the session that was known before: the commit is one behind it.
+    """
     if not verdict.unknown:
         return verdict
     commit = sealed.commit
     try:
         stored = store.look(commit.session)
+        entries = store.read(commit.session, after=after)
     except StoreFailed:
         return verdict
     if (
@@ -117,7 +121,9 @@ def read_back(store: Store, sealed: Sealed, verdict: Failed) -> Failed | Committ
         and stored.epoch == commit.epoch
         and stored.head == commit.expect_head + 1
     ):
-        return Committed(stored.head, stored.number)
+        for entry in entries:
+            if entry.records == commit.records:
+                return Committed(stored.head, entry.number)
     return verdict
 
 

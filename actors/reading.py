@@ -16,6 +16,7 @@ from greenroom.protocol.account import turns_of
 from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import Missing, StoreDamaged
 from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.message import UserMessage
 from greenroom.protocol.phase import TURN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
@@ -30,7 +31,7 @@ from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Returned
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.state import SessionState, SessionSummary
-from greenroom.protocol.transcript import TranscriptEntry, messages_of, transcript_of
+from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
 from greenroom.protocol.turn import TurnRecord
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import Stored
@@ -73,7 +74,7 @@ class SessionReader:
         """The conversation and how the session stands."""
         stored, actor = self.stored(), self._live()
         header = actor.header if actor is not None else decode_header(stored.header)
-        messages = messages_of(self.records(), self._blob)
+        entries = originals_of(self.records(), self._blob)
         running = actor is not None and actor.phase in TURN_PHASES and actor.turn is not None
         return SessionState(
             session=self.id,
@@ -82,8 +83,9 @@ class SessionReader:
             preset=header.preset,
             model=header.model,
             phase=_phase(stored, header, actor),
-            messages=messages,
-            user_messages=sum(message.__struct_config__.tag == "user" for message in messages),
+            messages=tuple([entry.message for entry in entries]),
+            written_by_us=tuple([n for n, e in enumerate(entries) if e.origin == "greenroom"]),
+            user_messages=sum(isinstance(entry.message, UserMessage) for entry in entries),
             queued=actor.gateway.length if actor is not None else stored.queued,
             running=actor.turn.number if running and actor and actor.turn else None,
             has_pending_save=actor is not None and actor.phase is Phase.UNSAVED,
@@ -123,7 +125,8 @@ class SessionReader:
         actor = self._live()
         if actor is None or actor.mapped is None:
             return None
-        records = self.records()
+        # What could not be written was followed by no request, so it is in no map.
+        records = self.committed()
         last = max(i for i, r in enumerate(records) if isinstance(r, Dispatched | Returned))
         start = next(r for r in reversed(records) if isinstance(r, Dispatched))
         composition = composition_from(start.composition, self.services.store.blob)

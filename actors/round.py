@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
+from msgspec import structs
 
 from greenroom.actors.drafting import Draft
 from greenroom.actors.response import Answer
+from greenroom.actors.start import Start
 from greenroom.actors.surroundings import TurnSurroundings
 from greenroom.actors.tool import ToolContext
 from greenroom.actors.tools import Door, Finished, Ticket
@@ -29,7 +31,8 @@ class Round:
     answer_saved: bool = False
     """The answer is committed, because tools that write follow it (R172)."""
     _results: dict[CallId, Finished] = attrs.field(factory=dict)
-    _started: set[CallId] = attrs.field(factory=set)
+    _starts: dict[CallId, Start] = attrs.field(factory=dict)
+    """Of the calls that were handed to the door."""
 
     @property
     def intents(self) -> tuple[CallId, ...]:
@@ -60,20 +63,29 @@ class Round:
         self, door: Door, ticket: Ticket, context: ToolContext[Any], around: TurnSurroundings
     ) -> None:
         call = ticket.call.id
-        self._started.add(call)
-        self._results[call] = await door.run(ticket, context.for_call(call, around))
+        own = context.for_call(call, around)
+        self._starts[call] = own.start
+        self._results[call] = await door.run(ticket, own)
 
     def finished(self, door: Door) -> list[Finished]:
         """The one result of each call, in order: what came, or what greenroom says of it (R90)."""
-        return [self._result_of(call.id, door) for call in self.answer.calls]
+        return [_named(ticket, self._result_of(ticket.call.id, door)) for ticket in self.tickets]
 
     def _result_of(self, call: CallId, door: Door) -> Finished:
         found = self._results.get(call)
         if found is not None:
             return found
-        if call in self._started:
-            return door.finished(call, UNKNOWN, "unknown")
-        return door.finished(call, NOT_RUN, "not_run")
+        start = self._starts.get(call)
+        if start is None or start.give_up():
+            return door.finished(call, NOT_RUN, "not_run")
+        return door.finished(call, UNKNOWN, "unknown")
+
+
+def _named(ticket: Ticket, finished: Finished) -> Finished:
+    """The result names the tool that was really called, where that is another (R216)."""
+    if ticket.tool is None or ticket.tool.name == ticket.call.function.name:
+        return finished
+    return structs.replace(finished, result=structs.replace(finished.result, tool=ticket.tool.name))
 
 
 async def context_of_turn(actor: "SessionActor", draft: Draft) -> ToolContext[Any]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from greenroom.actors.border import check_cursor, check_labels, check_names
 from greenroom.actors.handle import Session
 from greenroom.actors.listing import Listing
 from greenroom.actors.subscribers import Feed
@@ -55,8 +56,11 @@ class Scope:
             Mismatch: it exists with another agent or person; the message names both.
             UnknownAgent, UnknownPreset: not in the workspace.
         """
+        self._host.check_open()
         services = self._host.services
         session = self.id_of(key)
+        check_names(services.limits, agent=agent, person=person, preset=preset)
+        kept_labels = check_labels(labels, services.limits)
         stored = services.store.look(session)
         if isinstance(stored, Stored):
             header = decode_header(stored.header)
@@ -64,7 +68,7 @@ class Scope:
             raise Missing(f"There is no session {session}.", session=str(session))
         else:
             header = await self.create(
-                session, agent=agent, person=person, preset=preset, labels=labels
+                session, agent=agent, person=person, preset=preset, labels=kept_labels
             )
         check_same(session, header, agent, person)
         handle = Session(self._host, session)
@@ -105,12 +109,12 @@ class Scope:
             Missing: it was deleted.
             Mismatch: it is there, and a history was to make it.
         """
+        self._host.check_open()
         services = self._host.services
         workspace = services.workspace
+        check_names(services.limits, agent=agent, person=person, preset=preset)
         declared = workspace.agent(agent)
-        labels = dict(labels or {})
-        for name in (*labels, *labels.values(), *([person] if person is not None else ())):
-            check_name(name, "person or label", services.limits)
+        kept_labels = check_labels(labels, services.limits)
         chosen = preset or declared.preset or workspace.presets.strictest.id
         workspace.presets.get(chosen)
         instructions = await trio.to_thread.run_sync(
@@ -126,7 +130,7 @@ class Scope:
             now,
             users=sum(record.ordinal is not None for record in messages),
             messages=len(messages),
-            labels=labels,
+            labels=kept_labels,
         )
         records = (Opened(now, agent, person, chosen, instructions), *history)
         slot: Slot[CreateVerdict] = Slot()
@@ -144,7 +148,10 @@ class Scope:
             case Failed(error=error):
                 raise error
             case _:
-                raise Missing(f"The session {session} was deleted.", session=str(session))
+                raise Missing(
+                    f"The session {session} was deleted, and its key is used up: take another.",
+                    session=str(session),
+                )
 
     def sessions(
         self,
@@ -155,6 +162,7 @@ class Scope:
         labels: Mapping[str, str] | None = None,
     ) -> Listing[SessionSummary]:
         """The sessions of this scope that fit; nothing is activated (R219)."""
+        wanted = check_labels(labels, self._host.services.limits)
 
         def found() -> Iterator[SessionSummary]:
             for each in self._host.summaries(self._tenant):
@@ -164,7 +172,7 @@ class Scope:
                     continue
                 if phase is not None and each.phase != phase:
                     continue
-                if labels and any(each.labels.get(k) != v for k, v in labels.items()):
+                if any(each.labels.get(k) != v for k, v in wanted.items()):
                     continue
                 yield each
 
@@ -176,8 +184,8 @@ class Scope:
         Raises:
             Rewound: the cursor is of another incarnation of the store.
         """
-        self._host.check_cursor(after)
         services = self._host.services
+        check_cursor(after, services.store)
         return Feed(services.store, services.bell, self._tenant, after)
 
 

@@ -72,6 +72,8 @@ class Services:
     """The live ones."""
     waits: Waits = attrs.field(factory=Waits)
     """Which turn waits for which session."""
+    failed: Callable[[SessionId], None] | None = None
+    """Told of a session whose actor failed, so that what is queued there can go on."""
     closing: bool = False
     """The host stops: no turn starts any more."""
 

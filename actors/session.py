@@ -18,7 +18,7 @@ from greenroom.actors.outcomes import Outcomes
 from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, read_back
 from greenroom.actors.services import Services
 from greenroom.actors.turn import Turn
-from greenroom.actors.waits import RUNNING
+from greenroom.actors.waits import RUNNING, Running
 from greenroom.protocol.encoding import encode_header, encode_records
 from greenroom.protocol.errors import (
     Busy,
@@ -39,6 +39,7 @@ from greenroom.store.contract import (
     Committed,
     CommitVerdict,
     Failed,
+    Gone,
     KeyEntry,
     Known,
 )
@@ -115,7 +116,8 @@ class SessionActor:
             keys,
             blobs or {},
         )
-        return Sealed(commit, tuple(records), header or self.header)
+        before = self.pending.last.header if behind and self.pending else self.header
+        return Sealed(commit, tuple(records), header or before)
 
     def commit(
         self,
@@ -182,7 +184,7 @@ class SessionActor:
     def _obstacle(self, sealed: Sealed, verdict: CommitVerdict) -> Obstacle | None:
         """What kept a commit from being written; None if it turns out that it was."""
         if isinstance(verdict, Failed):
-            verdict = read_back(self.services.store, sealed, verdict)
+            verdict = read_back(self.services.store, sealed, verdict, self.number)
         if isinstance(verdict, Committed):
             self._written(sealed, verdict)
             return None
@@ -190,11 +192,12 @@ class SessionActor:
             return verdict.error
         if isinstance(verdict, Known):
             return verdict
-        return SessionLost(f"The session {self.id} was taken over: {verdict}.")
+        how = "was deleted" if isinstance(verdict, Gone) else "is held by somebody else now"
+        return SessionLost(f"The session {self.id} {how}.", session=str(self.id))
 
     def _written(self, sealed: Sealed, verdict: Committed) -> None:
         self.head = verdict.head
-        self.number = verdict.number
+        self.number = max(self.number, verdict.number)
         self.header = sealed.header
         if self.turn is not None and self.turn.stream is not None:
             self.turn.stream.committed(sealed.records)
@@ -205,7 +208,8 @@ class SessionActor:
 
         What is lost is what was pending, and ``sealed``, which was just refused.
         """
-        lost = dict.fromkeys((*self.pending.drop(), *sealed))
+        pending = self.pending.drop()
+        lost = (*pending, *(one for one in sealed if all(one is not kept for kept in pending)))
         error.facts["lost"] = [type(r).__name__ for one in lost for r in one.records]
         self._close()
         self.outcomes.reject_all(error)
@@ -281,7 +285,7 @@ class SessionActor:
 
     async def _run(self, turn: Turn) -> None:
         """Run a turn until its end is offered; whatever fails is this session's alone (R168)."""
-        RUNNING.set(self.id)
+        RUNNING.set(Running(self.services.waits, self.id, turn.number))
         try:
             await turn.run()
         except Exception as error:  # noqa: BLE001 - it is this session's, and nobody else's
@@ -303,6 +307,8 @@ class SessionActor:
         )
         failure.__cause__ = error
         self._give_up(failure)
+        if self.services.failed is not None:
+            self.services.failed(self.id)
 
     def leave(self) -> None:
         """The host ended: whoever still waits is told so (R87)."""
@@ -324,7 +330,7 @@ class SessionActor:
 
     def check_quiet(self) -> None:
         """Raise what R9 and R86 say unless the session is idle."""
-        if self.pending:
+        if self.phase is Phase.UNSAVED:
             raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
         if not self.is_quiet:
             raise Busy(f"The session {self.id} is busy: {self.why_busy()}.", reason=self.why_busy())

@@ -8,6 +8,7 @@ from records when a reader asks, never before: a session without readers makes n
 A reader is an iterator object and no generator, so leaving its loop half way is always safe (P179).
 """
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final, Self, TypeAlias
@@ -17,7 +18,7 @@ import trio
 
 from greenroom.actors.waiting import Bell
 from greenroom.protocol.encoding import decode_records
-from greenroom.protocol.errors import StoreClosed
+from greenroom.protocol.errors import StoreClosed, StoreDamaged
 from greenroom.protocol.event import Event, Replied, TextDelta
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.receipt import Cursor
@@ -25,6 +26,7 @@ from greenroom.protocol.record import AnyRecord
 from greenroom.protocol.telling import events_of
 from greenroom.store.contract import Store
 
+_log: Final = logging.getLogger("greenroom")
 RING_COMMITS: Final = 64
 """Commits that readers find in memory; older ones are read from the store."""
 EVENTS_BETWEEN_CHECKPOINTS: Final = 32
@@ -247,7 +249,12 @@ class Feed:
             self._since = entry.number
             if self._tenant is not None and entry.session.tenant != self._tenant:
                 continue
-            records = decode_records(entry.records)
+            try:
+                records = decode_records(entry.records)
+            except StoreDamaged as error:
+                # One damaged session hides no other (R92); whoever opens it is told.
+                _log.error("The feed leaves out commit %s: %s", entry.number, error.sentence)
+                continue
             events = events_of(entry.session, self._store.incarnation, entry.number, records)
             start = self._start
             self._ready.extend(e for e in events if start is None or e.cursor > start)

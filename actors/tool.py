@@ -29,11 +29,14 @@ import attrs
 import msgspec
 import trio
 
+from greenroom.actors.said import plain
+from greenroom.actors.start import Start
 from greenroom.actors.tool_schema import arguments_struct, described, hints_of, schema_of
 from greenroom.actors.tool_text import Later, Output, check_arguments, in_short, output_of
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.errors import BadArguments, BadTool
 from greenroom.protocol.identity import CallId, SessionId, TurnId, made_valid
+from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
 from greenroom.protocol.turn import Effect
 
@@ -111,6 +114,8 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
     """The folder of the file tools; None: the workspace has none."""
     tell: Callable[[str], object] = lambda _: None
     """Where progress goes; called in the event loop."""
+    start: Start = msgspec.field(default_factory=Start)
+    """Whether the tool itself began; for those who end its turn."""
 
     @property
     def tenant(self) -> str:
@@ -124,7 +129,7 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
 
     def progress(self, text: str) -> None:
         """Tell how far the call is, from the event loop or from the tool's own thread."""
-        text = made_valid(text)[0]
+        text = made_valid(plain(text))[0]
         if trio.lowlevel.in_trio_run():
             self.tell(text)
         else:
@@ -176,7 +181,9 @@ class Tool(Generic[D_contra]):
         if self.effect not in _EFFECTS:
             raise BadTool(f"The effect of {self.name} is {self.effect!r}; it is one of {_EFFECTS}.")
 
-    async def run(self, context: ToolContext[D_contra], arguments: str) -> Output:
+    async def run(
+        self, context: ToolContext[D_contra], arguments: str, limits: Limits = DEFAULT_LIMITS
+    ) -> Output:
         """Check the arguments, call the function, and give its result as text.
 
         What the function itself raises passes through unchanged.
@@ -185,7 +192,10 @@ class Tool(Generic[D_contra]):
             BadArguments: not JSON, not as declared, too large or too deep; it was not called.
             ToolFailed: the tool says so, or returned what no text can be made of.
         """
-        return output_of(await self.body(context, arguments))
+        check_arguments(arguments, limits)
+        if not self.on_thread:
+            context.start.take()
+        return output_of(await self.body(context, arguments), limits)
 
     def declaration(self) -> dict[str, Any]:
         """What a model is shown of it."""
@@ -292,7 +302,6 @@ def _body(
     as_keywords = msgspec.structs.asdict
 
     def keywords(arguments: str) -> dict[str, Any]:
-        check_arguments(arguments)
         try:
             return as_keywords(decode(arguments or "{}"))
         except _FAULTS as error:
@@ -305,12 +314,17 @@ def _body(
 
     async def in_thread(context: ToolContext[Any], arguments: str) -> object:
         before = (context,) if with_context else ()
-        call = partial(function, *before, **keywords(arguments))
+        call = partial(_begun, context.start, partial(function, *before, **keywords(arguments)))
         # What a thread does cannot be cancelled: a cancelled turn leaves it behind, still counted.
         return await trio.to_thread.run_sync(call, limiter=_limiter(), abandon_on_cancel=True)
 
     is_async = inspect.iscoroutinefunction(function)
     return in_thread if on_thread else in_loop
+
+
+def _begun(start: Start, call: Callable[[], object]) -> object:
+    """The call, in its thread; not if its turn ended while it waited for one: nobody would know."""
+    return call() if start.take() else None
 
 
 def _limiter() -> trio.CapacityLimiter:

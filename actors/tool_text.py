@@ -10,16 +10,34 @@ from typing import Final
 import attrs
 import msgspec
 
+from greenroom.actors.said import plain
 from greenroom.protocol.errors import BadArguments, ToolFailed
 from greenroom.protocol.identity import made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 
 _AS_SQUARE: Final = str.maketrans("{}", "[]")
 _NO_BRACKETS: Final = re.compile(r"[^\[\]]+")
+_NO_JSON: Final = (
+    TypeError,
+    ValueError,
+    NotImplementedError,
+    RecursionError,
+    OverflowError,
+    msgspec.MsgspecError,
+)
 _SAID_MAX: Final = 500
 """Characters of a fault that are repeated."""
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
-_encode_as_it_comes: Final = msgspec.json.Encoder().encode
+
+
+def _plain_text(value: object) -> str:
+    """Texts of a subclass, as numpy has them, are the only other values that are taken."""
+    if isinstance(value, str):
+        return plain(value)
+    raise NotImplementedError(f"It holds a {type(value).__name__}")
+
+
+_encode: Final = msgspec.json.Encoder(order="deterministic", enc_hook=_plain_text).encode
+_encode_as_it_comes: Final = msgspec.json.Encoder(enc_hook=_plain_text).encode
 
 
 @attrs.frozen(slots=True)
@@ -79,22 +97,30 @@ def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
     Raises:
         ToolFailed: it cannot be written as JSON, or is larger than ``object_bytes_max``.
     """
-    if isinstance(value, Output):
-        return value
     if isinstance(value, Later):
         return Output("The result of this call comes later.", later=value)
-    if isinstance(value, str):
-        text, mended = made_valid(value)
-    elif isinstance(value, bytes | bytearray | memoryview):
-        text, mended = text_of_bytes(bytes(value))
+    later = None
+    if isinstance(value, Output):
+        # Made by the tool itself, of whatever it likes.
+        text, mended = _text_of(value.text)
+        mended, later = mended or value.mended is True, value.later
     else:
-        text, mended = _json_of(value)
+        text, mended = _text_of(value)
     bound = limits.object_bytes_max
     if len(text) * 4 > bound and len(text.encode()) > bound:
         raise ToolFailed(
             f"The tool returned more than the {bound:,} bytes that are kept of a result."
         )
-    return Output(text, mended)
+    return Output(text, mended, later)
+
+
+def _text_of(value: object) -> tuple[str, bool]:
+    """A value as text that can be stored, and whether it had to be mended for that."""
+    if isinstance(value, str):
+        return made_valid(plain(value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return text_of_bytes(bytes(value))
+    return _json_of(value)
 
 
 def in_short(error: BaseException) -> str:
@@ -116,11 +142,11 @@ def _json_of(value: object) -> tuple[str, bool]:
         try:
             return _encode(value).decode(), False
         except UnicodeEncodeError:
-            return _encode(_mended(msgspec.to_builtins(value))).decode(), True
+            return _encode(_mended(msgspec.to_builtins(value, enc_hook=_plain_text))).decode(), True
         except TypeError:
             # Keys that are not text can be written, but not sorted.
             return _encode_as_it_comes(value).decode(), False
-    except (TypeError, ValueError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
+    except _NO_JSON as error:
         raise ToolFailed(
             f"The tool returned a {type(value).__name__}, which is no JSON: {in_short(error)}."
         ) from error

@@ -15,10 +15,12 @@ import trio
 
 from greenroom.actors.builtin import USE_TOOL, builtin_tools, resolve
 from greenroom.actors.files import file_tools
+from greenroom.actors.said import holds, pass_on, said_by, sentence_of
 from greenroom.actors.tool import Tool, ToolContext, declarations
+from greenroom.actors.tool_text import Output, check_arguments
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import encode_message
-from greenroom.protocol.errors import BadArguments, GreenroomError, ToolFailed, UnknownTool
+from greenroom.protocol.errors import GreenroomError, ToolFailed, UnknownTool
 from greenroom.protocol.identity import CallId, made_valid
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import ToolCall, ToolMessage
@@ -28,8 +30,6 @@ from greenroom.protocol.skill import cut_text
 from greenroom.protocol.turn import CallState
 
 LOAD_TOOLS: Final = "load_tools"
-_REASON_MAX: Final = 2_000
-"""Characters of a tool's own words about its failure that the model is told."""
 
 
 class Ticket(msgspec.Struct, frozen=True, gc=False):
@@ -138,6 +138,7 @@ class Door:
             return Ticket(call, None, arguments, "refuse", _no_such_tool(name, box, known))
         if name == USE_TOOL:
             try:
+                check_arguments(arguments, self._limits)
                 tool, arguments = resolve(tool, arguments, box.on_demand)
             except GreenroomError as error:
                 return Ticket(call, None, arguments, "refuse", error.sentence)
@@ -147,25 +148,34 @@ class Door:
         return Ticket(call, tool, arguments, decision, _not_allowed(tool, preset, decision))
 
     async def run(self, ticket: Ticket, context: ToolContext[Any]) -> Finished:
-        """Run a call that may run, and give its one result, whatever the tool does."""
+        """Run a call that may run, and give its one result, whatever the tool does.
+
+        Nothing that a tool raises ends more than its call; see :func:`pass_on` for what is not its
+        own. A group in which we are cancelled is our cancellation, whatever else failed on the way.
+        """
         tool, call = ticket.tool, ticket.call.id
         assert tool is not None
+        limit = trio.CancelScope() if tool.timeout is None else trio.move_on_after(tool.timeout)
+        output: Output | None = None
         try:
-            if tool.timeout is None:
-                output = await tool.run(context, ticket.arguments)
-            else:
-                with trio.fail_after(tool.timeout):
-                    output = await tool.run(context, ticket.arguments)
-        except (BadArguments, ToolFailed) as error:
-            return self.finished(call, error.sentence, "failed")
-        except trio.TooSlowError:
-            text = f"The tool {tool.name} did not return in time and was cut off."
-            return self.finished(call, text, "unknown" if tool.effect == "write" else "failed")
-        except Exception as error:  # noqa: BLE001 - see below
-            # Whatever a tool raises is its own failure and the model's to know, groups included.
-            said = made_valid(f"{type(error).__name__}: {error}"[:_REASON_MAX])[0]
-            return self.finished(call, f"The tool {tool.name} failed: {said}", "failed")
+            with limit:
+                output = await tool.run(context, ticket.arguments, self._limits)
+        except BaseException as error:  # noqa: BLE001 - what is not the tool's own is passed on
+            if not isinstance(error, Exception) or holds(error, trio.Cancelled):
+                await pass_on(error)
+            if not limit.cancelled_caught:
+                return self.finished(call, _failure(tool, error), "failed")
+        if output is None:
+            return self._cut_off(tool, call, context)
         return self.finished(call, output.text, "done", mended=output.mended)
+
+    def _cut_off(self, tool: Tool[Any], call: CallId, context: ToolContext[Any]) -> Finished:
+        """The result of a call that took too long: what is known of it, and no more."""
+        if context.start.give_up():
+            text = f"Not run: no thread was free for the tool {tool.name} in its time."
+            return self.finished(call, text, "not_run")
+        text = f"The tool {tool.name} did not return in time and was cut off."
+        return self.finished(call, text, "unknown" if tool.effect == "write" else "failed")
 
     def finished(
         self, call: CallId, text: str, state: CallState, *, mended: bool = False
@@ -185,6 +195,13 @@ class Door:
         )
         body = encode_message(ToolMessage(call, shown))
         return Finished(CallResult(call, msgspec.Raw(body), state, digest, mended), data)
+
+
+def _failure(tool: Tool[Any], error: BaseException) -> str:
+    """What the model is told of a failure: the tool's own sentence, or what it raised."""
+    if isinstance(error, ToolFailed):
+        return sentence_of(error)
+    return f"The tool {tool.name} failed: {said_by(error)}"
 
 
 def _no_such_tool(name: str, box: Toolbox, known: Iterable[str]) -> str:

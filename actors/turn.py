@@ -39,14 +39,13 @@ from greenroom.actors.settling import (
     unsaved,
 )
 from greenroom.actors.tool import ToolContext
+from greenroom.actors.unsent import not_dispatched, settle_unsent
 from greenroom.actors.waiting import Slot
-from greenroom.protocol.account import outcome_of_refusal
 from greenroom.protocol.errors import (
     GreenroomError,
     ModelFailed,
     SaveFailed,
     SessionLost,
-    StoreUnavailable,
 )
 from greenroom.protocol.identity import MessageId, TurnId, made_valid
 from greenroom.protocol.phase import Phase, Step
@@ -55,7 +54,6 @@ from greenroom.protocol.record import (
     AnyRecord,
     Ended,
     Header,
-    NotSent,
 )
 from greenroom.protocol.telling import outcome_of_end
 from greenroom.protocol.usage import Usage
@@ -65,6 +63,8 @@ if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 _NO_USAGE = Usage()
+SAID_MAX = 4_000
+"""Characters of a failure's own words that are stored."""
 
 
 @attrs.define(eq=False, slots=True)
@@ -119,13 +119,19 @@ class Turn:
         """Run the turn to its end; what ended it is in its records."""
         actor, turns = self.actor, self.actor.services.turns
         ending: Ending | None = None
-        with self._scope:
-            if not self.has_place:
-                await turns.enter()
-            try:
-                ending = await self._go()
-            finally:
-                turns.leave()
+        try:
+            with self._scope:
+                if not self.has_place:
+                    await turns.enter()
+                try:
+                    ending = await self._go()
+                finally:
+                    turns.leave()
+        except Exception:
+            # What fails while it is being cut off does not matter any more.
+            if self._stop is None:
+                raise
+            ending = self._stop
         if self._scope.cancelled_caught:
             ending = self._stop
         if self.stream is not None:
@@ -153,7 +159,7 @@ class Turn:
                     return ending_without_answer(response)
                 answer = self._answered(response, stream)
             except ModelFailed as error:
-                return Ending("failed", error.sentence, error.code)
+                return Ending("failed", made_valid(error.sentence[:SAID_MAX])[0], error.code)
             if not answer.calls:
                 return last_of(answer, response)
             ending = await self._round(draft, answer)
@@ -179,9 +185,9 @@ class Turn:
             composition=draft.kept.digest,
             with_person=draft.record.with_person,
         )
-        error = await self._commit_own([draft.record], header, draft.blobs).get_shielded()
+        error = await self.commit_own([draft.record], header, draft.blobs).get_shielded()
         if error is not None:
-            self._not_dispatched(error)
+            not_dispatched(self, error)
             return False
         actor.conversation = draft.conversation
         actor.conversation.adopt(draft.addition)
@@ -193,7 +199,7 @@ class Turn:
             self.accepted.put(actor.number)
         return True
 
-    def _commit_own(
+    def commit_own(
         self,
         records: list[AnyRecord],
         header: Header,
@@ -213,30 +219,6 @@ class Turn:
         return self.actor.commit(
             records, header, consumed=consumed, keys=entry.keys, blobs=blobs, then=then
         )
-
-    def _not_dispatched(self, error: Obstacle) -> None:
-        """Nothing was accepted and no model called: a queued message stays first (R205)."""
-        actor, entry = self.actor, self.entry
-        if isinstance(error, Known):
-            actor.step(Step.REPEATED)
-            if self.accepted is not None:
-                self.accepted.put(error)
-            actor.outcomes.repeated(entry.submission.message, error)
-            return
-        if isinstance(error, SessionLost):
-            self.failed(error)
-            actor.lose(error)
-            return
-        if entry.seq is None:
-            # Nothing of it is kept anywhere, so nothing has to be flushed: it may be sent again.
-            actor.step(Step.REFUSED)
-            refusal = StoreUnavailable(f"The message was not kept: {error.sentence}")
-            refusal.__cause__ = error
-            self.failed(refusal)
-            actor.outcomes.reject(entry.submission.message, refusal)
-        else:
-            actor.gateway.put_back([entry])
-            actor.keep_unsaved()
 
     # --- a round of tools --------------------------------------------------------------------
 
@@ -332,7 +314,7 @@ class Turn:
         actor = self.actor
         actor.step(Step.STOP)
         if self.stream is None:
-            self._settle_unsent(ending)
+            settle_unsent(self, ending)
             return
         end = self._settlement(ending)
         header = settled_header(actor.header, end.ended.messages - 1, self._usage)
@@ -364,32 +346,6 @@ class Turn:
             self._added,
             self._usage,
         )
-
-    def _settle_unsent(self, ending: Ending) -> None:
-        """The turn ends before its dispatch: only the submission is kept, marked so (R80, R81)."""
-        actor, message = self.actor, self.entry.submission.message
-        if ending.end == "interrupted" and self.entry.seq is not None:
-            # The host stops, and nothing of the turn is committed: its message waits on (R199).
-            actor.gateway.put_back([self.entry])
-            actor.step(Step.SAVED)
-            actor.turn_over()
-            return
-        end: End = "cancelled" if ending.end == "cancelled" else "not_sent"
-        now = actor.services.world.now()
-        record = NotSent(now, self.number, message, end, ending.reason, ending.code)
-        header = structs.replace(actor.header, turns=self.number)
-        self._commit_own([record], header, then=partial(self._unsent_settled, record))
-
-    def _unsent_settled(self, record: NotSent, _: Sealed, obstacle: Obstacle | None) -> None:
-        actor = self.actor
-        if obstacle is None:
-            actor.step(Step.SAVED)
-            if self.accepted is not None:
-                self.accepted.put(actor.number)
-            actor.outcomes.resolve(record.message, outcome_of_refusal(record))
-        else:
-            self._not_dispatched(obstacle)
-        actor.turn_over()
 
     def _tell(self, ended: Ended) -> None:
         """Everybody who waits for a message of this turn gets its outcome."""

@@ -1,21 +1,19 @@
 """Which session's turn waits for an outcome of which other: a circle would wait for ever (P157).
 
 A tool that asks a session waits for the end of a turn there. Asking its own session, or one whose
-turn waits for this one over any number of others, is refused before anything is sent.
+turn waits for this one over any number of others, is refused before anything is sent. So is a
+message to its own session: it would feed the turn that it runs in, round after round.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 
 from greenroom.protocol.errors import WouldWaitForItself
-from greenroom.protocol.identity import SessionId
-
-RUNNING: Final[ContextVar[SessionId | None]] = ContextVar("greenroom_running", default=None)
-"""The session whose turn this task runs in."""
+from greenroom.protocol.identity import SessionId, TurnId
 
 
 @attrs.define(eq=False, slots=True)
@@ -59,3 +57,16 @@ class Waits:
                 seen.add(session)
                 left += self._targets.get(session, ())
         return False
+
+
+class Running(NamedTuple):
+    """The turn that a task was started in, which it may outlive."""
+
+    waits: Waits
+    """Of its host: in another host's way it never stands."""
+    session: SessionId
+    turn: TurnId
+
+
+RUNNING: Final[ContextVar[Running | None]] = ContextVar("greenroom_running", default=None)
+"""The turn whose task this is, or whose task started this one."""

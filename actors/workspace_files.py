@@ -24,7 +24,7 @@ from greenroom.actors.confined import Listed, list_folder, read_bytes
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
 from greenroom.actors.skill_source import MAIN, MAIN_BYTES_MAX, ReadSkill, main_file
 from greenroom.protocol.agent import AgentDeclaration
-from greenroom.protocol.errors import InvalidInput, Missing, Refused
+from greenroom.protocol.errors import BrokenWorkspace, ExtraMissing, InvalidInput, Missing, Refused
 from greenroom.protocol.identity import check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.permission import Preset, PresetTable
@@ -63,6 +63,8 @@ class Contents:
         """Note a refusal as a fault of ``file`` and go on."""
         try:
             yield
+        except ExtraMissing:
+            raise  # no fault of the file
         except Refused as error:
             self.faults.append(f"{file}: {error.sentence}")
 
@@ -71,8 +73,12 @@ def read_folder(root: Path) -> Contents:
     """Read the whole workspace at ``root``. Waits for the disk.
 
     Raises:
+        BrokenWorkspace: there is no such folder.
         ExtraMissing: PyYAML is not installed.
     """
+    if not root.is_dir():
+        missing = f"There is no folder {str(root)!r}."
+        raise BrokenWorkspace(missing, faults=(missing,))
     found = Contents()
     with found.about("."):
         for name in ("agents", "persons"):
@@ -178,6 +184,8 @@ def _read_skill_or_below(found: Contents, root: Path, folder: str, depth: int) -
     except Missing:
         if depth > 1:
             _read_skills(found, root, folder, depth - 1)
+    except ExtraMissing:
+        raise  # no fault of the file
     except Refused as error:
         found.warnings.append(f"{main}: {error.sentence} The skill is left out.")
     else:

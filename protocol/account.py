@@ -51,8 +51,15 @@ class _Open:
 
     def results(self, results: Sequence[CallResult]) -> None:
         for result in results:
-            tool = self.tools.get(result.call, "")
+            tool = result.tool or self.tools.get(result.call, "")
             self.calls.append(CallRecord(result.call, tool, result.state))
+
+    def unanswered(self, end: Ended) -> None:
+        """A call of the model that brought nothing to store: it failed, or answered nothing."""
+        if len(self.model_calls) < len(self.requests):
+            spent = _rest_of(end.usage, self.usage)
+            place = len(self.requests) - 1
+            self.model_calls.append(ModelCall(place, "turn", self.requests[-1], spent))
 
     def record(self, end: Ended | None) -> TurnRecord:
         start = self.start
@@ -77,6 +84,17 @@ class _Open:
         )
 
 
+def _rest_of(whole: Usage, part: Usage) -> Usage:
+    """What of a turn's usage no answer was recorded with."""
+    return Usage(
+        whole.input - part.input,
+        whole.cache_read - part.cache_read,
+        whole.cache_write - part.cache_write,
+        whole.output - part.output,
+        whole.reasoning - part.reasoning,
+    )
+
+
 def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
     """The turns that were dispatched, oldest first; the last one may still run."""
     turns: list[TurnRecord] = []
@@ -94,6 +112,7 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
             running.absorbed.extend(steer.message for steer in record.steers)
         elif isinstance(record, Ended):
             running.results(record.results)
+            running.unanswered(record)
             turns.append(running.record(record))
             running = None
     if running is not None:

@@ -19,6 +19,9 @@ from greenroom.protocol.errors import OverBudget
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.projection import Source
 
+RESERVE_DIVISOR: Final = 4
+"""At most this part of a window is kept for the answer: in a small one a prompt needs room too."""
+
 
 class TokenCounter(Protocol):
     """Counts tokens; a host may bring one of its own."""
@@ -110,6 +113,7 @@ def budget_of(
     counter: TokenCounter,
     window: int,
     limits: Limits = DEFAULT_LIMITS,
+    output_tokens: int | None = None,
 ) -> Budget:
     """Count what all requests under this kept prompt share (R100).
 
@@ -119,13 +123,20 @@ def budget_of(
         counter: how tokens are counted.
         window: of the model, in tokens.
         limits: output reserve and safety share.
+        output_tokens: the model's longest answer; None: it may be as long as the reserve.
     """
     return Budget(
         window=window,
         fixed=sum(row.tokens for row in _fixed_rows(composition, system, counter)),
-        reserve=limits.output_tokens_reserve,
+        reserve=_reserve(window, limits, output_tokens),
         safety=math.ceil(window * limits.safety_share),
     )
+
+
+def _reserve(window: int, limits: Limits, output_tokens: int | None) -> int:
+    """Room for the answer: no more than the model can write, nor than a share of its window."""
+    longest = limits.output_tokens_reserve if output_tokens is None else output_tokens
+    return min(limits.output_tokens_reserve, longest, window // RESERVE_DIVISOR)
 
 
 def message_tokens(body: bytes, counter: TokenCounter, image_tokens: int = 0) -> int:

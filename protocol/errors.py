@@ -25,7 +25,8 @@ class GreenroomError(Exception):
         self.facts = facts
 
     def __str__(self) -> str:
-        return f"{self.sentence} {self.way_out}"
+        between = "" if self.sentence.endswith("\n") else " "  # behind a list or a table
+        return f"{self.sentence}{between}{self.way_out}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.sentence, self.facts))
@@ -48,7 +49,7 @@ class InvalidInput(Refused):
     """A text, name or value that cannot be stored: surrogates, NUL, wrong shape (R194)."""
 
     code = "invalid_input"
-    way_out = "Send valid Unicode text without NUL, in the shape that the call documents."
+    way_out = "Give what the call documents, with every text valid Unicode without NUL."
 
 
 class TooLarge(InvalidInput):
@@ -123,7 +124,7 @@ class Missing(Refused):
 
     code = "missing"
     status = 404
-    way_out = "Check the name; to create a session, say which agent it is for."
+    way_out = "Check the name or number; to make a session, say which agent it is for."
 
 
 class Mismatch(Refused):
@@ -154,9 +155,7 @@ class QueueFull(Refused):
 
     code = "queue_full"
     status = 429
-    way_out = (
-        "Wait for a turn to end, recall a queued message, or raise Limits.queued_messages_max."
-    )
+    way_out = "Wait for a turn to end, recall a message, or raise Limits.queued_messages_max."
 
 
 class HostFull(Refused):
@@ -165,6 +164,14 @@ class HostFull(Refused):
     code = "host_full"
     status = 503
     way_out = "Try again later, or raise the bound in Limits."
+
+
+class HostClosed(Refused):
+    """The host's block was left: nothing is sent, changed or waited for any more."""
+
+    code = "host_closed"
+    status = 503
+    way_out = "Open a host over the store and ask there."
 
 
 class KeyReused(Refused):
@@ -184,11 +191,11 @@ class OverBudget(Refused):
 
 
 class WouldWaitForItself(Refused):
-    """A tool asks its own session and would wait for the turn it runs in (P157)."""
+    """A tool would feed or wait for the turn that it runs in (P157)."""
 
     code = "would_wait_for_itself"
     status = 409
-    way_out = "Send the message with prompt() and do not wait for its outcome inside the tool."
+    way_out = "Return from the tool what the model is to know; ask after the turn has ended."
 
 
 class IllegalStep(Refused):
@@ -211,7 +218,7 @@ class BrokenWorkspace(Refused):
     """A workspace has faults; ``facts['faults']`` lists every one with its file."""
 
     code = "broken_workspace"
-    way_out = "Mend the files that are named and open it again."
+    way_out = "Mend what is named and open it again."
 
 
 class BadTool(Refused):
@@ -340,7 +347,7 @@ class NotAStore(StoreFailed):
 
     code = "not_a_store"
     status = 400
-    way_out = "Give the path of a store, or of a folder that does not exist yet."
+    way_out = "Give the path of a store."
 
 
 class StoreClosed(StoreFailed):

@@ -47,7 +47,7 @@ def check_name(name: object, what: str, limits: Limits = DEFAULT_LIMITS) -> str:
         TooLarge: longer than ``limits.name_bytes_max``.
     """
     if not isinstance(name, str) or not name:
-        raise InvalidInput(f"A {what} must be a text that is not empty.", what=what)
+        raise InvalidInput(f"The {what} must be a text that is not empty.", what=what)
     check_text(name, what, limits.name_bytes_max)
     return name
 

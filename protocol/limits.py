@@ -1,6 +1,10 @@
 """The upper bound of every queue, count and size, in one frozen value with defaults."""
 
+from typing import Final
+
 import msgspec
+
+from greenroom.protocol.errors import InvalidInput
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,3 +72,48 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_LIMITS = Limits()
+
+_MAY_BE_ZERO: Final = frozenset(
+    (
+        "picks_max",
+        "queued_messages_max",
+        "steers_max",
+        "calls_max",
+        "result_head_bytes",
+        "reference_bytes_max",
+        "references_bytes_max",
+        "project_instructions_bytes_max",
+        "output_tokens_reserve",
+        "safety_share",
+    )
+)
+"""Bounds that may forbid a thing altogether; a host without any of the others cannot work."""
+_COUNT_MAX: Final = 2**53
+"""The largest integer that every reader of JSON understands."""
+
+
+def check_limits(limits: object) -> Limits:
+    """Return ``limits`` if a host can be opened with them.
+
+    Raises:
+        InvalidInput: no :class:`Limits`, or a field that is no number of its kind, or that is
+            negative, zero where that forbids everything, or too large; it is named with its value.
+    """
+    if not isinstance(limits, Limits):
+        raise InvalidInput(f"Limits are a Limits, not a {type(limits).__name__}.", what="limits")
+    for field in msgspec.structs.fields(Limits):
+        value = getattr(limits, field.name)
+        if not _is_bound(field.name, field.type, value):
+            raise InvalidInput(
+                f"Limits.{field.name} cannot be {str(value)[:80]}.", what=field.name, value=value
+            )
+    return limits
+
+
+def _is_bound(name: str, kind: object, value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
+        return False
+    least_fits = value >= 0 if name in _MAY_BE_ZERO else value > 0
+    # Not a number is neither; seconds may be without end, a share of the whole is less than it.
+    most_fits = value < 1 if name == "safety_share" else kind is float or value <= _COUNT_MAX
+    return least_fits and most_fits

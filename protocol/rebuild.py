@@ -5,7 +5,7 @@ try, since projection is a pure function of the message, its snapshot and the ke
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -30,6 +30,7 @@ from greenroom.protocol.record import (
     Ended,
     Imported,
     LegacyContext,
+    NotSent,
     Responded,
     Returned,
 )
@@ -160,6 +161,10 @@ class Projector:
     """What each record adds; a record that is not here adds nothing."""
 
 
+_BEGUN: Final = (Dispatched, NotSent)
+"""What a turn begins with, or is all of it."""
+
+
 class SentRequest(msgspec.Struct, frozen=True):
     """A request that was sent, rebuilt from the store."""
 
@@ -189,6 +194,7 @@ def request_at(
         Missing: the turn was not dispatched, or has no such round.
         StoreDamaged: the composition that it names is not in the store.
     """
+    _check_dispatched(records, turn)
     places = [
         (index, record.request)
         for index, record in enumerate(records)
@@ -213,6 +219,18 @@ def request_at(
     )
     place = round_ if round_ >= 0 else len(places) + round_
     return SentRequest(turn, place, request, recorded, request_digest(request))
+
+
+def _check_dispatched(records: Iterable[AnyRecord], turn: TurnId) -> None:
+    """Refuse a turn that sent nothing, and say which did."""
+    begun = {r.turn: isinstance(r, Dispatched) for r in records if isinstance(r, _BEGUN)}
+    if turn not in begun:
+        there = {0: "there is none yet", 1: "there is 1"}.get(
+            len(begun), f"there are {len(begun):,}"
+        )
+        raise Missing(f"There is no turn {turn:,} in this session; {there}.", turn=turn)
+    if not begun[turn]:
+        raise Missing(f"Turn {turn:,} ended before it sent a request.", turn=turn)
 
 
 def composition_from(digest: str, blob: Callable[[str], bytes | None]) -> Composition:

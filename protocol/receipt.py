@@ -42,6 +42,8 @@ class Cursor(msgspec.Struct, frozen=True, order=True, gc=False):
     @classmethod
     def parse(cls, text: str) -> "Cursor":
         """Read back what ``str`` wrote. Raises :class:`Rewound` for anything else."""
+        if not isinstance(text, str):
+            raise Rewound(f"A {type(text).__name__} is not the text of a cursor.")
         rest, _, index = text.rpartition(".")
         incarnation, _, number = rest.rpartition(".")
         if not (incarnation and _is_number(number) and _is_number(index)):

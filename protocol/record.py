@@ -134,6 +134,8 @@ class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     object: str | None = None
     """Digest of the whole result where the model got only its head (R193)."""
     mended: bool = False
+    tool: str | None = None
+    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
 
 
 class Steer(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -43,6 +43,8 @@ class SessionState(msgspec.Struct, frozen=True):
     phase: str
     messages: tuple[Message, ...]
     """Originals only: what was typed and received, in order (R1)."""
+    written_by_us: tuple[int, ...]
+    """Which of them are results that greenroom wrote for calls without one (R1, R90)."""
     user_messages: int
     queued: int
     running: TurnId | None

@@ -45,8 +45,11 @@ class TranscriptEntry(msgspec.Struct, frozen=True):
     ordinal: int | None = None
     picks: tuple[Pick, ...] = ()
     mark: Mark = ""
-    by: By = "person"
+    by: By | None = None
+    """Who sent a user message; None where nobody did: an answer, a result, what was imported."""
     at: int = 0
+    reason: str = ""
+    """Why a message was not sent."""
 
 
 class _Reader:
@@ -73,8 +76,8 @@ class _Reader:
                     self._user(steer.message, turn, steer.ordinal, "absorbed")
             case Ended(turn=turn, results=results, at=at):
                 self._results(results, turn, at)
-            case NotSent(turn=turn, message=message):
-                self._user(message, turn, None, "not sent")
+            case NotSent(turn=turn, message=message, reason=reason):
+                self._user(message, turn, None, "not sent", reason)
             case Recalled(message=message):
                 self._user(message, None, None, "recalled")
             case Imported(body=body, ordinal=ordinal, at=at):
@@ -87,14 +90,19 @@ class _Reader:
                 pass
 
     def _user(
-        self, message: MessageId, turn: TurnId | None, ordinal: int | None, mark: Mark
+        self,
+        message: MessageId,
+        turn: TurnId | None,
+        ordinal: int | None,
+        mark: Mark,
+        reason: str = "",
     ) -> None:
         accepted = self.accepted.get(message)
         if accepted is None:
             return
         if ordinal is not None or mark == "recalled":
             del self.accepted[message]
-        self.entries.append(_entry_of(accepted, turn, ordinal, mark))
+        self.entries.append(_entry_of(accepted, turn, ordinal, mark, reason))
 
     def _results(self, results: Sequence[CallResult], turn: TurnId, at: int) -> None:
         for result in results:
@@ -116,7 +124,7 @@ class _Reader:
 
 
 def _entry_of(
-    accepted: Accepted, turn: TurnId | None, ordinal: int | None, mark: Mark
+    accepted: Accepted, turn: TurnId | None, ordinal: int | None, mark: Mark, reason: str = ""
 ) -> TranscriptEntry:
     return TranscriptEntry(
         "host" if accepted.by == "host" else "person",
@@ -128,6 +136,7 @@ def _entry_of(
         mark=mark,
         by=accepted.by,
         at=accepted.at,
+        reason=reason,
     )
 
 
@@ -139,18 +148,25 @@ def transcript_of(records: Iterable[AnyRecord]) -> list[TranscriptEntry]:
     return [*reader.entries, *reader.waiting()]
 
 
-def messages_of(
+def originals_of(
     records: Iterable[AnyRecord], blob: Callable[[str], bytes | None] | None = None
-) -> tuple[Message, ...]:
-    """The conversation: originals only, in order (R1, R94).
+) -> list[TranscriptEntry]:
+    """The entries of the conversation: what was typed and received, and our own results (R1, R94).
 
     With ``blob``, which reads content by its hash, results that were cut for the model are whole.
     """
     reader = _Reader(blob)
     for record in records:
         reader.take(record)
-    return tuple(
-        entry.message
+    return [
+        entry
         for entry in reader.entries
         if entry.origin != "legacy" and entry.mark not in ("not sent", "recalled")
-    )
+    ]
+
+
+def messages_of(
+    records: Iterable[AnyRecord], blob: Callable[[str], bytes | None] | None = None
+) -> tuple[Message, ...]:
+    """The conversation as messages; see :func:`originals_of`."""
+    return tuple(entry.message for entry in originals_of(records, blob))

@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from greenroom.actors import Workspace
+from greenroom.protocol import AgentDeclaration
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -22,3 +25,20 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "It left this morning.\n[done, 4 messages]\n"
+
+
+def test_the_presets_of_the_readme_can_be_read(tmp_path: Path) -> None:
+    """The example of ``presets.yaml`` is one."""
+    example = re.search(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+    assert example is not None
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "a.md").write_text("Help.")
+    (tmp_path / "presets.yaml").write_text(example[1])
+    assert Workspace.folder(tmp_path).presets.ids == ("careful",)
+
+
+def test_the_readme_names_every_key_of_an_agent() -> None:
+    """A key that is added is told, and none is told that is not read."""
+    table = README.read_text().partition("| key | means |")[2].partition("\n\n")[0]
+    keys = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert {*keys, "name", "prompt"} == set(AgentDeclaration.__struct_fields__)

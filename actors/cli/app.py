@@ -1,5 +1,6 @@
 """The commands as they are typed: their names, options and help."""
 
+import shlex
 import sys
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -17,11 +18,12 @@ from greenroom.actors.cli import demo as demonstrating
 from greenroom.actors.cli import looking
 from greenroom.actors.cli.choosing import open_model
 from greenroom.actors.cli.demo_model import DemoModel, Pace
+from greenroom.actors.cli.faults import BadOption
 from greenroom.actors.cli.options import Common, ModelChoice, Stored
 from greenroom.actors.cli.places import data_folder, default_store, own_sample
 from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
-from greenroom.actors.cli.words import console, moment
+from greenroom.actors.cli.words import console, stamp
 
 USAGE: Final = 2
 """The exit code of wrong usage."""
@@ -105,7 +107,9 @@ def chat(
         str | None, Parameter(help="The conversation to go on with; by default a new one.")
     ] = None,
     agent: Annotated[str | None, Parameter(help="Whom to talk with, in a new one.")] = None,
-    person: Annotated[str | None, Parameter(help="Who talks.")] = None,
+    person: Annotated[
+        str | None, Parameter(help=f"Who talks; {chatting.PERSON} in a new one.")
+    ] = None,
     preset: Annotated[str | None, Parameter(help="The permission preset.")] = None,
     choice: ModelChoice | None = None,
 ) -> int:
@@ -114,15 +118,33 @@ def chat(
     Without --model a small one runs on this machine (the extra "local").
     """
     choice = choice or ModelChoice()
-    key = session or f"chat {moment(World().now())}"
-    whom = chatting.Whom(key=key, agent=agent, person=person, preset=preset)
+    key = f"chat-{stamp(World().now())}" if session is None else session
+    again = _again(workspace, key, store, choice)
+    whom = chatting.Whom(key=key, agent=agent, person=person, preset=preset, again=again)
 
     async def go() -> int:
+        if not key:
+            raise BadOption("--session is to be the key of a conversation, and not empty.")
         loaded = await trio.to_thread.run_sync(_workspace, workspace)
         async with open_model(choice, "local", DemoModel(pace=CHAT_PACE)) as model:
             return await chatting.chat(console(), loaded, model, store or default_store(), whom)
 
     return run(go, debug=choice.debug, stopped_by=[SIGTERM])
+
+
+def _again(workspace: Path | None, key: str, store: Path | None, choice: ModelChoice) -> str:
+    """The command line that goes on with a conversation as it was begun."""
+    options = {
+        "--session": key,
+        "--store": store,
+        "--model": choice.model,
+        "--base-url": choice.base_url,
+        "--key-env": choice.key_env,
+    }
+    given = [
+        part for name, value in options.items() if value is not None for part in (name, str(value))
+    ]
+    return shlex.join(["greenroom", "chat", *([str(workspace)] if workspace else []), *given])
 
 
 def _workspace(folder: Path | None) -> Workspace:

@@ -21,6 +21,9 @@ from greenroom.protocol.event import MessageAbsorbed, MessageNotSent, TurnEnded,
 from greenroom.protocol.receipt import Receipt
 
 DESCRIPTION_SHOWN: Final = 90
+PERSON: Final = "user"
+"""Who talks in a new conversation unless it is said: without a person nothing that a workspace says
+to people, its project instructions among it, would reach the conversation."""
 
 
 @attrs.frozen(kw_only=True)
@@ -31,6 +34,8 @@ class Whom:
     agent: str | None
     person: str | None
     preset: str | None
+    again: str
+    """The command that goes on with it."""
 
 
 async def chat(
@@ -43,18 +48,18 @@ async def chat(
         console.print(plain(f"warning: {warning}"), style="dim")
     async with open_host(store, workspace=workspace, models=models) as host:
         session = await _opened(host, workspace, whom)
-        return await Chat(console, workspace, session).run()
+        return await Chat(console, workspace, session, whom.again).run()
 
 
 async def _opened(host: Host, workspace: Workspace, whom: Whom) -> Session:
     """The session that is there, or a new one of the agent that was named, else of the first."""
+    agent, person = whom.agent, whom.person
     try:
-        return await host.session(
-            whom.key, agent=whom.agent, person=whom.person, preset=whom.preset
-        )
+        await host.session(whom.key)
     except Missing:
-        first = min(workspace.agents)
-        return await host.session(whom.key, agent=first, person=whom.person, preset=whom.preset)
+        agent = min(workspace.agents) if agent is None else agent
+        person = PERSON if person is None else person
+    return await host.session(whom.key, agent=agent, person=person, preset=whom.preset)
 
 
 @attrs.define(eq=False)
@@ -64,16 +69,23 @@ class Chat:
     console: Console
     workspace: Workspace
     session: Session
+    again: str
+    """The command that goes on with the conversation."""
     view: View = attrs.field(init=False)
     _answering: bool = False
     _left: bool = False
+    _unanswered: bool = False
+    """Whether the last message was not sent, or its turn did not end as done."""
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
 
     def __attrs_post_init__(self) -> None:
         self.view = View(self.console)
 
     async def run(self) -> int:
-        """Greet, then take lines; 130 if Ctrl-C at the prompt ended it."""
+        """Greet, then take lines.
+
+        130 if Ctrl-C at the prompt ended it; 1 if lines were piped and the last was not answered.
+        """
         await self._greet()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._interrupts)
@@ -82,7 +94,10 @@ class Chat:
             nursery.cancel_scope.cancel()
         if self._left:
             self.console.print()
-        return SIGNALLED + signal.SIGINT if self._left else 0
+        self.view.note(f"to go on: {self.again}")
+        if self._left:
+            return SIGNALLED + signal.SIGINT
+        return 1 if self._unanswered and not sys.stdin.isatty() else 0
 
     async def _greet(self) -> None:
         state = await self.session.state()
@@ -113,9 +128,8 @@ class Chat:
                 if not await self._take(text):
                     return
             except* GreenroomError as group:
-                self.view.fresh_line()
                 for cause in causes_of(group):
-                    self.console.print(plain(str(cause)), style="red")
+                    self.view.say(str(cause), "red")
 
     def _ask_for_line(self) -> None:
         if sys.stdin.isatty():
@@ -163,13 +177,15 @@ class Chat:
     # --- an answer ----------------------------------------------------------------------------
 
     async def _say(self, words: str, skills: tuple[str, ...]) -> None:
+        self._unanswered = True
         receipt = await self.session.prompt(words, skills=skills)
         self._answering = True
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._show, receipt)
                 # A turn that cannot be saved ends without an event: who waits is told.
-                await self.session.outcome(receipt)
+                outcome = await self.session.outcome(receipt)
+                self._unanswered = outcome.end != "done"
         finally:
             self._answering = False
             self.view.fresh_line()

@@ -3,6 +3,7 @@
 from rich.console import Console
 
 from greenroom.actors.cli.words import plain, short
+from greenroom.actors.cli.wrapping import Wrapping, width_of, wrapped
 from greenroom.protocol.event import (
     Event,
     MessageAbsorbed,
@@ -26,6 +27,7 @@ class View:
         self._console = console
         self._block: tuple[int, int] | None = None
         self._in_line = False
+        self._wrapping = Wrapping(width_of(console))
 
     def show(self, event: Event | TextDelta) -> None:
         """Print one event; most need no line."""
@@ -50,13 +52,19 @@ class View:
 
     def note(self, line: str) -> None:
         """A dim line of its own."""
+        self.say(line, "dim")
+
+    def say(self, text: str, style: str) -> None:
+        """Lines of their own, broken at word ends."""
         self.fresh_line()
-        self._console.print(plain(line), style="dim")
+        for line in wrapped(self._console, text):
+            self._console.print(line, style=style)
 
     def fresh_line(self) -> None:
         """End the line of words that stands open."""
-        if self._in_line:
-            self._console.print()
+        held = self._wrapping.end()
+        if self._in_line or held:
+            self._console.print(held)
             self._in_line = False
 
     def _delta(self, delta: TextDelta) -> None:
@@ -65,10 +73,11 @@ class View:
             # The block before it may have been given up in mid-word (a retry).
             self.fresh_line()
             self._block = block
-        text = plain(delta.text)
-        self._console.print(text, end="")
-        self._console.file.flush()
-        self._in_line = not text.endswith("\n")
+        text = self._wrapping.take(plain(delta.text))
+        if text:
+            self._console.print(text, end="")
+            self._console.file.flush()
+            self._in_line = not text.endswith("\n")
 
     def _ended(self, outcome: Outcome) -> None:
         self.fresh_line()

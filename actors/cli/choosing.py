@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import trio
 
@@ -29,7 +30,7 @@ async def open_model(
     """
     name = choice.model or default
     if choice.base_url is not None:
-        served = openai(name, base_url=choice.base_url, key=_key(choice))
+        served = openai(name, base_url=_checked_url(choice.base_url), key=_key(choice))
         try:
             yield served
         finally:
@@ -49,6 +50,18 @@ async def open_model(
     weights = "smollm2" if name == "local" else Path(name)
     async with local(weights, answer_tokens=answer_tokens) as running:
         yield running
+
+
+def _checked_url(url: str) -> str:
+    """The URL, if it is of the form of one: a slip is told before the first word."""
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port that is no number
+        fits = False
+    if not fits:
+        raise BadOption(f"--base-url is to be like https://HOST/v1, and not {url!r}.")
+    return url
 
 
 def _key(choice: ModelChoice) -> str | None:

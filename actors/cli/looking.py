@@ -33,6 +33,7 @@ from greenroom.store import Store, Stored, open_lmdb
 
 NAMES_MAX: Final = 10_000
 """Sessions whose names are compared with one that is not there."""
+NAMES_SHOWN: Final = 3
 KEY_SHOWN: Final = 40
 
 
@@ -42,6 +43,16 @@ class Found:
 
     summary: SessionSummary
     records: list[AnyRecord]
+
+
+def _instead(key: str, keys: list[str]) -> str:
+    """The keys that are most like ``key``, else the first ones, and how many more there are."""
+    near = get_close_matches(key, keys, n=NAMES_SHOWN, cutoff=0.5) or keys[:NAMES_SHOWN]
+    if not near:
+        return ""
+    more = len(keys) - len(near)
+    counted = f"{more:,}" if len(keys) < NAMES_MAX else "many"
+    return f"; there is {', '.join(near)}" + (f" and {counted} more" if more else "")
 
 
 @asynccontextmanager
@@ -63,9 +74,8 @@ def found(store: Store, tenant: str, key: str) -> Found:
     stored = store.look(session)
     if not isinstance(stored, Stored):
         keys = [each.session.key for each in islice(store.sessions(tenant), NAMES_MAX)]
-        near = get_close_matches(key, keys, n=3, cutoff=0.5) or keys[:3]
-        there = f"; there is {', '.join(near)}" if near else ""
-        raise Missing(f"There is no session {session}{there}.", session=str(session))
+        named = str(session) or "without a key"
+        raise Missing(f"There is no session {named}{_instead(key, keys)}.", session=str(session))
     records = [record for entry in store.read(session) for record in decode_records(entry.records)]
     return Found(summary_of(stored, None), records)
 

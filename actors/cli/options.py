@@ -41,7 +41,7 @@ class ModelChoice(Common):
 
     model: Annotated[
         str | None,
-        Parameter(help="local, a gguf file, or with --base-url the name that the server knows."),
+        Parameter(help="local, scripted, a gguf file, or with --base-url the name on the server."),
     ] = None
     base_url: Annotated[
         str | None,

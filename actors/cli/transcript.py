@@ -6,6 +6,7 @@ from typing import Final
 from rich.console import Console
 
 from greenroom.actors.cli.words import counted, moment, plain, short
+from greenroom.actors.cli.wrapping import wrapped
 from greenroom.protocol.errors import StoreDamaged
 from greenroom.protocol.message import AssistantMessage, ImagePart, Part, ToolMessage
 from greenroom.protocol.rebuild import composition_from
@@ -18,6 +19,7 @@ Blob = Callable[[str], bytes | None]
 LINES_SHOWN: Final = 8
 """Lines of a tool's result, unless all of it is asked for."""
 ARGUMENTS_SHOWN: Final = 100
+INDENT: Final = 2
 REVISION_SHOWN: Final = 8
 
 
@@ -38,7 +40,8 @@ def print_conversation(
         _entry(console, entry, record, full=full)
         following = entries[index + 1] if index + 1 < len(entries) else None
         if record is not None and (following is None or following.turn != entry.turn):
-            console.print(_turn(record, blob), style="dim")
+            for line in wrapped(console, _turn(record, blob)):
+                console.print(line, style="dim")
             console.print()
 
 
@@ -60,18 +63,24 @@ def _entry(
     console: Console, entry: TranscriptEntry, record: TurnRecord | None, *, full: bool
 ) -> None:
     console.print(plain(_title(entry, record)), style="bold")
+    if entry.reason:
+        _indented(console, f"(not sent: {entry.reason.strip()})", "dim")
     message = entry.message
     lines = plain(_words(message.content)).splitlines()
     if isinstance(message, ToolMessage) and not full and len(lines) > LINES_SHOWN:
         left = len(lines) - LINES_SHOWN
         lines = [*lines[:LINES_SHOWN], f"… {counted(left, 'more line')}; --full shows them"]
-    for line in lines:
-        console.print(f"  {line}")
+    _indented(console, "\n".join(lines))
     if isinstance(message, AssistantMessage):
         for call in message.tool_calls:
             arguments = call.function.arguments
             told = plain(arguments) if full else short(arguments, ARGUMENTS_SHOWN)
             console.print(f"  → {plain(call.function.name)} {told}  [{call.id}]")
+
+
+def _indented(console: Console, text: str, style: str | None = None) -> None:
+    for line in wrapped(console, text, INDENT):
+        console.print(f"{' ' * INDENT}{line}", style=style)
 
 
 def _title(entry: TranscriptEntry, record: TurnRecord | None) -> str:
@@ -112,7 +121,7 @@ def _turn(turn: TurnRecord, blob: Blob) -> str:
     told += [f"{counted(len(turn.absorbed), 'steer')}"] if turn.absorbed else []
     told += [f"{turn.usage.total:,} tokens"] if turn.usage.total else []
     told += [f"{(turn.ended - turn.started) / 1e3:.1f} s"] if turn.ended is not None else []
-    return plain("\n".join((f"— {' · '.join(told)}", f"  skills {', '.join(_skills(turn, blob))}")))
+    return f"— {' · '.join(told)}\n  skills {', '.join(_skills(turn, blob))}"
 
 
 def _skills(turn: TurnRecord, blob: Blob) -> Iterator[str]:

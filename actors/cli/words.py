@@ -44,6 +44,11 @@ def moment(milliseconds: int) -> str:
     return f"{_EPOCH + timedelta(milliseconds=milliseconds):%Y-%m-%d %H:%M:%S}"
 
 
+def stamp(milliseconds: int) -> str:
+    """A time, in UTC, as a part of a key that nobody has to quote."""
+    return f"{_EPOCH + timedelta(milliseconds=milliseconds):%Y%m%d-%H%M%S}"
+
+
 def size(count: int) -> str:
     """Bytes, with three digits."""
     value, unit = float(count), 0

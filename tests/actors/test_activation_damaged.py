@@ -35,10 +35,6 @@ DAMAGED = {
     "not records": (HEADER, b"[{}]"),
     "cut": (HEADER, OPENED[:-3]),
     "no first record": (HEADER, b"[]"),
-    "an unknown preset": (
-        encode_header(Header("support", None, "gone", None, 0)),
-        OPENED,
-    ),
     "a kept prompt that is not there": (
         encode_header(Header("support", None, "read-only", None, 0, composition="0" * 64)),
         OPENED,

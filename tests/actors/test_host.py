@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from greenroom.actors import Policy, open_host, tool
+from greenroom.actors import Capabilities, Policy, open_host, tool
 from greenroom.actors.models.scripted import Looping, Stalled, call, scripted
 from greenroom.protocol.composition import Composition, Ingredients, compose
 from greenroom.protocol.encoding import encode_header, encode_records
@@ -254,8 +254,17 @@ async def test_a_deleted_session_is_gone_and_its_readers_end() -> None:
         for asked in (session.ask("two"), session.state(), session.delete()):
             with pytest.raises(Missing):
                 await asked
-        with pytest.raises(Missing):
+        with pytest.raises(Missing, match="its key is used up"):
             await on.session()
+
+
+async def test_a_small_model_has_room_for_a_word() -> None:
+    """R100, R101: the reserve for an answer leaves a window of 4k its prompt."""
+    for output_tokens in (None, 256):
+        can = Capabilities(context_tokens=4_096, output_tokens=output_tokens)
+        async with stage(model=Looping(("Hello.",), capabilities=can)) as on:
+            outcome = await (await on.session()).ask("hi")
+            assert (outcome.end, outcome.text) == ("done", "Hello.")
 
 
 async def test_a_session_is_deleted_while_its_turn_runs() -> None:

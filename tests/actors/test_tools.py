@@ -52,8 +52,9 @@ def door(tools: Sequence[Tool[Any]] = TOOLS, limits: Limits = DEFAULT_LIMITS) ->
 def decided(name: str, preset: str, arguments: str = "{}", **told: Any) -> Ticket:
     """What becomes of one call."""
     one = door()
+    box = one.box(agent(**told))
     asked = ToolCall("c1-0-0", Function(name, arguments))
-    return one.decide(asked, one.box(agent(**told)), PRESETS.get(preset))
+    return one.decide(asked, box, PRESETS.get(preset), frozenset(box.declared))
 
 
 # --- deciding ------------------------------------------------------------------------------------
@@ -173,7 +174,8 @@ def test_a_call_that_cannot_be_made_says_why(name: str, arguments: str, says: st
     hidden = tool(effect="read", name="hidden")(look_plain)
     one = door([*TOOLS, hidden])
     box = one.box(agent(tools_on_demand=("hidden",)))
-    ticket = one.decide(ToolCall("c", Function(name, arguments)), box, PRESETS.get(WIDE))
+    asked = ToolCall("c", Function(name, arguments))
+    ticket = one.decide(asked, box, PRESETS.get(WIDE), frozenset(box.declared))
     assert not ticket.may_run
     assert says in ticket.reason
     assert len(ticket.reason.encode()) < 1_000

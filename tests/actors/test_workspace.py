@@ -1,5 +1,6 @@
 """Laws of workspaces: validated whole, told with every fault, read late only where it is said."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from greenroom.actors.workspace_files import Person
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.errors import (
     BrokenWorkspace,
+    ExtraMissing,
     InvalidInput,
     SkillUnavailable,
     TooLarge,
@@ -38,6 +40,21 @@ def made(root: Path, more: Mapping[str, str | bytes] | None = None) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     return root
+
+
+def test_without_the_parser_no_file_is_at_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R231: what is missing is the extra; the files are as they should be."""
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(ExtraMissing, match="workspace"):
+        Workspace.folder(made(tmp_path))
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """R231: its name is told, and not that of a file in it."""
+    with pytest.raises(BrokenWorkspace, match=r"There is no folder '.*nofolder'\."):
+        Workspace.folder(tmp_path / "nofolder")
 
 
 def in_code() -> Workspace:

@@ -61,6 +61,26 @@ def test_what_stays_the_same_is_counted_once() -> None:
     assert (budget.reserve, budget.safety) == (1_000, 5_000)
 
 
+@pytest.mark.parametrize(
+    ("window", "output_tokens", "reserve"),
+    [
+        (128_000, None, 4_096),
+        (128_000, 512, 512),
+        (128_000, 64_000, 4_096),
+        (4_096, None, 1_024),
+        (4_096, 512, 512),
+        (0, None, 0),
+    ],
+)
+def test_the_reserve_is_no_more_than_the_model_can_use(
+    window: int, output_tokens: int | None, reserve: int
+) -> None:
+    """R100: the host's reserve, the model's longest answer, a quarter of the window: the least."""
+    limits = Limits(output_tokens_reserve=4_096)
+    budget = budget_of(KEPT, SYSTEM, COUNTER, window, limits, output_tokens)
+    assert budget.reserve == reserve
+
+
 def test_a_request_fits_to_the_last_token() -> None:
     """R100, R105: one number a request; the first token too many is refused."""
     budget = Budget(window=100, fixed=40, reserve=10, safety=5)

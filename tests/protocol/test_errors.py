@@ -103,6 +103,11 @@ def test_an_error_travels_whole(kind: type[GreenroomError]) -> None:
     assert error.facts["bound"] == 7
 
 
+def test_a_sentence_that_ends_with_a_list_gets_no_blank() -> None:
+    """R102, R231: the way out stands at the beginning of its line."""
+    assert str(Refused("Two faults:\n- a\n- b\n")) == f"Two faults:\n- a\n- b\n{Refused.way_out}"
+
+
 def test_a_model_failure_says_whether_it_may_pass() -> None:
     """R179: as attributes and as facts."""
     error = ModelFailed("Too many.", temporary=True, retry_after=2.5)

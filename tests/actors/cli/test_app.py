@@ -29,6 +29,11 @@ def test_every_command_tells_its_options(tmp_path: Path, command: str) -> None:
         ("chat", "--model", "m", "--base-url", "http://127.0.0.1:1", "--key-env", "NOT_SET_HERE"),
         ("chat", "--base-url", "http://127.0.0.1:1"),
         ("chat", "--model", "scripted", "--key-env", "HOME"),
+        ("chat", "--model", "m", "--base-url", "127.0.0.1:1/v1"),
+        ("chat", "--model", "m", "--base-url", "ftp://127.0.0.1/v1"),
+        ("chat", "--model", "m", "--base-url", "http:///v1"),
+        ("chat", "--model", "m", "--base-url", "http://127.0.0.1:port/v1"),
+        ("chat", "--model", "scripted", "--session", ""),
     ],
 )
 def test_wrong_usage_exits_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
@@ -64,6 +69,7 @@ def test_a_missing_part_is_told_with_its_pip_command(
     done = ran_without(tmp_path, missing, *arguments)
     assert done.returncode == 1
     assert f"greenroom[{extra}]" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
 
 
@@ -95,6 +101,20 @@ def test_all_faults_of_a_workspace_are_listed(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "nowhere" in done.stderr
     assert "gone" in done.stderr
+
+
+def test_a_workspace_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """R231: whoever mistypes a folder is told which, and no fault of a file is made up."""
+    done = ran(tmp_path, "chat", "nofolder", "--model", "scripted")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "greenroom: There is no folder 'nofolder'. Mend what is named and open it again.\n"
+    )
+
+
+def test_the_scripted_model_is_told(tmp_path: Path) -> None:
+    """What --model takes without any extra stands in the help."""
+    assert "scripted" in ran(tmp_path, "chat", "--help").stdout
 
 
 def test_debug_shows_where_an_error_came_from(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,6 +51,37 @@ def test_a_conversation_goes_on(tmp_path: Path) -> None:
     assert shown(tmp_path, "a")["session"]["turns"] == 2
 
 
+def test_a_chat_says_how_to_go_on(tmp_path: Path) -> None:
+    """R219: the last line is the command that goes on; a new key needs no quotes."""
+    first = ran(tmp_path, "chat", "--model", "scripted", given="One")
+    again = re.search(
+        r"^to go on: greenroom (chat --session chat-\d{8}-\d{6} .*)$", first.stdout, re.MULTILINE
+    )
+    assert again is not None
+    assert "(new)" in first.stdout
+    assert "(new)" not in ran(tmp_path, *again[1].split()).stdout
+
+
+def test_a_new_chat_is_of_a_person(tmp_path: Path) -> None:
+    """R63, R68: without one no project instructions would reach the conversation."""
+    space = tmp_path / "space"
+    (space / "agents").mkdir(parents=True)
+    (space / "agents" / "a.md").write_text("Help.")
+    (space / "AGENTS.md").write_text("Never say please.")
+    ran(tmp_path, "chat", space, *SCRIPTED[1:], "a", given="One")
+    assert shown(tmp_path, "a")["session"]["person"] == "user"
+    assert "Never say please." in ran(tmp_path, "request", "a", 1).stdout
+
+
+def test_a_piped_chat_fails_with_its_last_message(tmp_path: Path) -> None:
+    """R232: a script learns from the exit code that what it sent was not answered."""
+    refused = f"$nix {'x' * 2_000_000}\n"
+    assert ran(tmp_path, *SCRIPTED, "a", given=f"One\n{refused}").returncode == 1
+    assert ran(tmp_path, *SCRIPTED, "b", given=f"{refused}One\n").returncode == 0
+    assert ran(tmp_path, *SCRIPTED, "c", given="x" * 1_000_000).returncode == 1
+    assert "(not sent: The request does not fit" in ran(tmp_path, "show", "c").stdout
+
+
 def test_skills_are_picked_both_ways(tmp_path: Path) -> None:
     """R18: ``/skill NAME words`` and ``$name`` give the same selection."""
     given = "/skill refunds My money\nMy money $refunds\n"
@@ -63,7 +95,7 @@ def test_orders_of_the_chat(tmp_path: Path) -> None:
     """R8, R10: presets are listed and switched; unknown names are told and change nothing."""
     given = "/skills\n/preset workspace-write\n/preset nix\n/skill nix x\n/nix\n/help\n/quit\nno"
     done = ran(tmp_path, *SCRIPTED, "a", "--agent", "support", given=given)
-    assert done.returncode == 0
+    assert done.returncode == 1  # its last message named no skill, and was not sent
     for told in ("$refunds  ", "* workspace-write", "no preset 'nix'", "no skill 'nix'", "no /nix"):
         assert told in done.stdout
     session = shown(tmp_path, "a")["session"]

@@ -44,6 +44,17 @@ def test_words_come_as_they_are_and_end_with_their_line() -> None:
     assert text == "Hello [b]you[/b]\n"
 
 
+def test_at_a_terminal_words_are_not_broken() -> None:
+    """R221: deltas cut words anywhere; lines end between them, and notes are wrapped alike."""
+    file = io.StringIO()
+    view = View(Console(file=file, force_terminal=True, color_system=None, width=10))
+    for event in (TextDelta(1, 0, 0, "One two th"), TextDelta(1, 0, 10, "ree four")):
+        view.show(event)
+    view.note("five six seven")
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    assert lines == ["One two", "three four", "five six", "seven"]
+
+
 def test_a_block_that_was_given_up_stands_on_its_own_line() -> None:
     """R179: a retry streams a new block; its words are not glued to the lost ones."""
     assert shown(TextDelta(1, 0, 0, "Hel"), TextDelta(1, 1, 0, "Hello"), ended()) == "Hel\nHello\n"

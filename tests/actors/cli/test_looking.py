@@ -118,7 +118,9 @@ async def test_reading_works_beside_who_writes(tmp_path: Path) -> None:
 async def test_a_missing_session_names_like_ones(kept: Kept) -> None:
     """R218: whoever mistypes a key is shown those that are near; another tenant's are not."""
     async with open_lmdb(kept.store, read_only=True) as store:
-        with pytest.raises(Missing, match=r"There is no session demo-0-3; there is demo-0-000"):
+        with pytest.raises(
+            Missing, match=r"no session demo-0-3; there is demo-0-000.* and 2 more\."
+        ):
             looking.found(store, "default", "demo-0-3")
         with pytest.raises(Missing) as told:
             looking.found(store, "another", KEY)
@@ -131,7 +133,7 @@ async def test_a_missing_session_names_like_ones(kept: Kept) -> None:
     [
         (("show", "nobody"), "There is no session nobody"),
         (("request", "nobody", "1"), "There is no session nobody"),
-        (("request", KEY, "99"), "Turn 99 has no request"),
+        (("request", KEY, "99"), "There is no turn 99 in this session; there are 3."),
         (("request", KEY, "1", "--round", "99"), "has no request of round 99"),
     ],
 )
