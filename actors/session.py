@@ -16,6 +16,7 @@ from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
 from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, read_back
+from greenroom.actors.said import said_by
 from greenroom.actors.services import Services
 from greenroom.actors.turn import Turn
 from greenroom.actors.waits import RUNNING, Running
@@ -303,7 +304,7 @@ class SessionActor:
         self.pending.drop()
         self._close()
         failure = SessionFailed(
-            f"The session {self.id} failed: {type(error).__name__}: {error}", session=str(self.id)
+            f"The session {self.id} failed: {said_by(error)}", session=str(self.id)
         )
         failure.__cause__ = error
         self._give_up(failure)

@@ -29,6 +29,7 @@ from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.response import Answer, answer_of, is_empty
 from greenroom.actors.round import Round, context_of_turn
+from greenroom.actors.said import said_by, sentence_of
 from greenroom.actors.settling import (
     Ending,
     Settlement,
@@ -47,7 +48,7 @@ from greenroom.protocol.errors import (
     SaveFailed,
     SessionLost,
 )
-from greenroom.protocol.identity import MessageId, TurnId, made_valid
+from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import (
@@ -63,8 +64,6 @@ if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 _NO_USAGE = Usage()
-SAID_MAX = 4_000
-"""Characters of a failure's own words that are stored."""
 
 
 @attrs.define(eq=False, slots=True)
@@ -159,7 +158,7 @@ class Turn:
                     return ending_without_answer(response)
                 answer = self._answered(response, stream)
             except ModelFailed as error:
-                return Ending("failed", made_valid(error.sentence[:SAID_MAX])[0], error.code)
+                return Ending("failed", sentence_of(error), error.code)
             if not answer.calls:
                 return last_of(answer, response)
             ending = await self._round(draft, answer)
@@ -238,8 +237,7 @@ class Turn:
         try:
             self._context = self._context or await context_of_turn(actor, draft)
         except Exception as error:  # noqa: BLE001 - the host's own code, whatever it raises
-            said = made_valid(f"The host's deps failed: {type(error).__name__}: {error}")[0]
-            return Ending("failed", said, "deps_failed")
+            return Ending("failed", f"The host's deps failed: {said_by(error)}", "deps_failed")
         await this.run(actor, draft, self._context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.
         await trio.lowlevel.checkpoint_if_cancelled()

@@ -94,7 +94,8 @@ class Chat:
             nursery.cancel_scope.cancel()
         if self._left:
             self.console.print()
-        self.view.note(f"to go on: {self.again}")
+        # Never wrapped by us: it is to be copied as one line.
+        self.console.print(plain(f"to go on: {self.again}"), style="dim")
         if self._left:
             return SIGNALLED + signal.SIGINT
         return 1 if self._unanswered and not sys.stdin.isatty() else 0

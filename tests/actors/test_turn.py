@@ -4,7 +4,13 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors.models.port import Capabilities, ModelResponse, RequestedCall
+from greenroom.actors import Host
+from greenroom.actors.models.port import (
+    Capabilities,
+    ModelResponse,
+    RequestedCall,
+    SessionInfo,
+)
 from greenroom.actors.models.scripted import CutOff, Scripted, Stalled, Streamed, call
 from greenroom.protocol.composition import Composition, Ingredients, compose
 from greenroom.protocol.encoding import decode_records
@@ -12,12 +18,14 @@ from greenroom.protocol.errors import ModelFailed, SessionFailed
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import OpaquePart
 from greenroom.protocol.record import Accepted, Dispatched, Ended, Opened, Responded, Returned
+from greenroom.protocol.request import ModelRequest
 from greenroom.protocol.usage import Usage
 from tests.actors.world import (
     Stage,
     check_conversation,
     check_requests,
     conversation,
+    opened,
     sent,
 )
 
@@ -225,24 +233,24 @@ async def test_what_is_used_is_counted(stage: Stage) -> None:
 
 
 async def test_a_failure_of_ours_is_the_sessions_alone(stage: Stage) -> None:
-    """R168, R87: a broken composer ends its actor and tells its waiters; the others run on."""
-    broken: list[str] = []
+    """R168, R87: a broken actor tells its waiters and is gone; the others run on."""
+    hosts: list[Host] = []
 
-    def composing(ingredients: Ingredients) -> Composition:
-        if broken:
-            broken.clear()
-            raise ZeroDivisionError
-        return compose(ingredients)
+    def breaking(_: ModelRequest, session: SessionInfo) -> str:
+        actor = hosts[0].live(session.id)
+        assert actor is not None
+        actor.header = None  # type: ignore[assignment]
+        return "Never told."
 
     stalled = Stalled(trio.Event(), "Fine.")
-    stage.plays(stalled, "Hello again.")
-    async with stage.host(composer=composing) as host, trio.open_nursery() as nursery:
+    stage.plays(stalled, breaking, "Hello again.")
+    async with stage.host() as host, trio.open_nursery() as nursery:
+        hosts.append(host)
         other = await host.session("ben", agent="support")
         waiting = await other.prompt("Hi")
         await stalled.reached.wait()
-        broken.append("once")
         session = await host.session("ann", agent="support")
-        with pytest.raises(SessionFailed, match="ZeroDivisionError"):
+        with pytest.raises(SessionFailed, match="NoneType"):
             await session.ask("Hi")
         stalled.until.set()
         assert (await other.outcome(waiting)).end == "done"
@@ -264,3 +272,22 @@ async def test_failing_deps_fail_the_turn(stage: Stage) -> None:
         assert (outcome.end, "ZeroDivisionError" in outcome.reason) == ("failed", True)
         assert (await session.ask("Again")).end == "done"
         await check_conversation(session)
+
+
+async def test_a_broken_composer_leaves_the_message_unsent(stage: Stage) -> None:
+    """R80, R81: what a host brings may fail; the message is kept and can be sent again."""
+    broken = [True]
+
+    def composing(ingredients: Ingredients) -> Composition:
+        if broken:
+            broken.clear()
+            raise ZeroDivisionError
+        return compose(ingredients)
+
+    stage.plays("Hello.")
+    async with stage.host(composer=composing) as host:
+        session = await opened(host)
+        receipt = await session.prompt("Hi")
+        outcome = await session.outcome(receipt)
+        assert (outcome.end, "ZeroDivisionError" in outcome.reason) == ("not_sent", True)
+        assert (await session.outcome(await session.retry(receipt))).text == "Hello."
