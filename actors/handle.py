@@ -274,7 +274,7 @@ class Session:
             Busy, PendingSave: the session is not idle; nothing changed (R9).
         """
         services = self._host.services
-        check_names(services.limits, preset=preset, by=by)
+        check_names(services.limits, preset=preset, name_of_who_sets_it=by)
         services.workspace.presets.get(preset)
         actor = await self._actor()
         actor.check_quiet()
@@ -292,7 +292,7 @@ class Session:
             Busy, PendingSave: the session is not idle; nothing changed (R9).
         """
         services = self._host.services
-        check_names(services.limits, model=model, by=by)
+        check_names(services.limits, model=model, name_of_who_sets_it=by)
         services.model(model)
         actor = await self._actor()
         actor.check_quiet()

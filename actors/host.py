@@ -102,7 +102,7 @@ def open_host(
         workspace: agents, skills, persons and presets.
         models: by the names that agents use.
         tools: what agents may call besides the built-in ones.
-        deps: makes what tools get as ``context.deps``, once a turn; without it they get None (R220).
+        deps: makes what tools get as ``context.deps``, once a turn; None without it (R220).
         policy: how sessions are treated where there is a choice.
         composer: makes kept prompts; pure.
         limits: every bound.
@@ -303,7 +303,14 @@ class Host(Scope):
                 actor.turn.stop("cancelled", "The session was deleted.")
         slot: Slot[OtherVerdict] = Slot()
         record = Deleted(self.services.world.now())
-        self.services.store.offer(Delete(session, encode_records([record])), slot.put)
+
+        def judged(verdict: OtherVerdict) -> None:
+            # Here, before the running turn hears of it: who waits is told what happened to all.
+            if isinstance(verdict, Done) and actor is not None:
+                actor.outcomes.reject_all(Missing(f"The session {session} was deleted."))
+            slot.put(verdict)
+
+        self.services.store.offer(Delete(session, encode_records([record])), judged)
         verdict = await slot.get_shielded()
         if isinstance(verdict, Failed):
             raise verdict.error
@@ -313,10 +320,8 @@ class Host(Scope):
         shared = self.services.subscribers.get(session)
         if shared is not None:
             shared.close()
-        if actor is not None:
-            actor.outcomes.reject_all(Missing(f"The session {session} was deleted."))
-            if actor.phase is Phase.IDLE:
-                self.close(actor)
+        if actor is not None and actor.phase is Phase.IDLE:
+            self.close(actor)
 
     def passivate(self, actor: SessionActor) -> None:
         """Let an idle session go; the next message activates it again."""

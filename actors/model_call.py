@@ -8,7 +8,7 @@ from greenroom.actors.conversation import Conversation
 from greenroom.actors.drafting import Draft
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.response import checked
-from greenroom.actors.said import pass_on, plain, said_by, sentence_of
+from greenroom.actors.said import SAID_MAX, pass_on, plain, said_by, sentence_of
 from greenroom.actors.services import Services
 from greenroom.actors.subscribers import LiveText
 from greenroom.protocol.errors import ModelFailed
@@ -126,6 +126,6 @@ class Stream:
 def _failure(error: BaseException, model: str) -> ModelFailed:
     """What a port raised, as the failure of its call: its own, if that can be told as it is."""
     if not isinstance(error, ModelFailed):
-        return ModelFailed(f"The model {model} failed: {said_by(error)}.")
-    said = sentence_of(error)
+        return ModelFailed(f"The model {model} failed: {said_by(error).rstrip('.')}.")
+    said = sentence_of(error)[:SAID_MAX]
     return error if getattr(error, "sentence", None) == said else ModelFailed(said)

@@ -9,7 +9,7 @@ from greenroom.actors.models.port import ModelResponse, RequestedCall
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.errors import ModelFailed
 from greenroom.protocol.identity import TurnId, call_id, made_valid
-from greenroom.protocol.limits import Limits
+from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
     Content,
@@ -23,6 +23,8 @@ from greenroom.protocol.usage import Usage
 
 _NO_USAGE: Final = ModelResponse().usage
 _FINISHES: Final = get_args(get_type_hints(ModelResponse)["finish"])
+_BODY_BYTES_MAX: Final = DEFAULT_LIMITS.record_bytes_max // 4
+"""Of an answer as it is stored: a commit may hold it twice, and the results of its calls."""
 _COUNT_MAX: Final = 2**53
 """The largest whole number that every reader of JSON reads exactly."""
 
@@ -127,6 +129,12 @@ def answer_of(
     if response.opaque:
         content = (*response.opaque, TextPart(text)) if text.strip() else response.opaque
     body = encode_message(AssistantMessage(content, tuple(calls)))
+    if len(body) > _BODY_BYTES_MAX:
+        # Control characters take six bytes each: as JSON an answer may be far longer than it was.
+        raise ModelFailed(
+            f"The model's answer takes {len(body):,} bytes as JSON; the bound is "
+            f"{_BODY_BYTES_MAX:,}."
+        )
     record = Responded(
         at,
         turn,

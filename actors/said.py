@@ -21,13 +21,19 @@ def said_by(error: BaseException) -> str:
     Never raises, though ``str(error)`` may; at most :data:`SAID_MAX` characters.
     """
     kind = type(error).__name__
+    words = words_of(error)
+    return made_valid(f"{kind}: {words}"[:SAID_MAX] if words else kind[:SAID_MAX])[0]
+
+
+def words_of(error: BaseException, most: int = SAID_MAX) -> str:
+    """What an exception says, as text that can be stored: at most so many characters (R194)."""
     try:
         words = str(error)
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001 - the words of an exception are code of others too
         words = "it cannot be told why"
-    return _kept(f"{kind}: {words}" if words else kind)
+    return made_valid(plain(words)[:most])[0]
 
 
 def sentence_of(error: GreenroomError) -> str:
@@ -69,7 +75,3 @@ def holds(error: BaseException, kind: type[BaseException]) -> bool:
         if isinstance(one, BaseExceptionGroup):
             left += one.exceptions
     return False
-
-
-def _kept(words: str) -> str:
-    return made_valid(words[:SAID_MAX])[0]

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import msgspec
 
-from greenroom.actors.said import plain
+from greenroom.actors.said import plain, words_of
 from greenroom.protocol.errors import BadArguments, ToolFailed
 from greenroom.protocol.identity import made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
@@ -125,7 +125,7 @@ def _text_of(value: object) -> tuple[str, bool]:
 
 def in_short(error: BaseException) -> str:
     """A fault as the model is told it: it may quote at length what the model wrote."""
-    return made_valid(str(error)[:_SAID_MAX])[0]
+    return words_of(error, _SAID_MAX)
 
 
 def text_of_bytes(data: bytes) -> tuple[str, bool]:

@@ -15,7 +15,7 @@ import trio
 
 from greenroom.actors.builtin import USE_TOOL, builtin_tools, resolve
 from greenroom.actors.files import file_tools
-from greenroom.actors.said import holds, pass_on, said_by, sentence_of
+from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.tool import Tool, ToolContext, declarations
 from greenroom.actors.tool_text import Output, check_arguments
 from greenroom.protocol.agent import AgentDeclaration
@@ -151,7 +151,8 @@ class Door:
         """Run a call that may run, and give its one result, whatever the tool does.
 
         Nothing that a tool raises ends more than its call; see :func:`pass_on` for what is not its
-        own. A group in which we are cancelled is our cancellation, whatever else failed on the way.
+        own. A group in which we are cancelled is our cancellation, whatever else failed on the way;
+        what a tool says of its own accord while it is cancelled is its result.
         """
         tool, call = ticket.tool, ticket.call.id
         assert tool is not None
@@ -161,7 +162,7 @@ class Door:
             with limit:
                 output = await tool.run(context, ticket.arguments, self._limits)
         except BaseException as error:  # noqa: BLE001 - what is not the tool's own is passed on
-            if not isinstance(error, Exception) or holds(error, trio.Cancelled):
+            if not isinstance(error, Exception):
                 await pass_on(error)
             if not limit.cancelled_caught:
                 return self.finished(call, _failure(tool, error), "failed")

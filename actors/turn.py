@@ -29,7 +29,7 @@ from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.response import Answer, answer_of, is_empty
 from greenroom.actors.round import Round, context_of_turn
-from greenroom.actors.said import said_by, sentence_of
+from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.settling import (
     Ending,
     Settlement,
@@ -236,7 +236,8 @@ class Turn:
             actor.step(Step.READ)
         try:
             self._context = self._context or await context_of_turn(actor, draft)
-        except Exception as error:  # noqa: BLE001 - the host's own code, whatever it raises
+        except BaseException as error:  # noqa: BLE001 - the host's own code, whatever it raises
+            await pass_on(error)
             return Ending("failed", f"The host's deps failed: {said_by(error)}", "deps_failed")
         await this.run(actor, draft, self._context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 def settle_unsent(turn: "Turn", ending: Ending) -> None:
     """Keep the submission, marked so, with the reason."""
     actor, message = turn.actor, turn.entry.submission.message
+    if ending.end == "interrupted" and turn.entry.seq is not None:
+        # The host stops, and nothing of the turn is committed: its message waits on (R199).
+        actor.gateway.put_back([turn.entry])
+        actor.step(Step.SAVED)
+        actor.turn_over()
+        return
     end: End = "cancelled" if ending.end == "cancelled" else "not_sent"
     now = actor.services.world.now()
     record = NotSent(now, turn.number, message, end, ending.reason, ending.code)

@@ -11,8 +11,10 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from greenroom.actors import Capabilities, Policy, open_host, tool
+from greenroom.actors.drafting import Drafted, draft_of
+from greenroom.actors.gateway import Waiting
 from greenroom.actors.models.scripted import Looping, Stalled, call, scripted
-from greenroom.protocol.composition import Composition, Ingredients, compose
+from greenroom.actors.session import SessionActor
 from greenroom.protocol.encoding import encode_header, encode_records
 from greenroom.protocol.errors import (
     GreenroomError,
@@ -146,18 +148,18 @@ async def test_the_bound_of_live_sessions_holds_for_those_on_their_way() -> None
         assert refused[0].facts["bound"] == 3
 
 
-async def test_one_session_fails_alone() -> None:
+async def test_one_session_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """R168: its waiters are told, the others run on, and it goes on with the next message."""
     broken = {"ben"}
 
-    def composer(ingredients: Ingredients) -> Composition:
-        if ingredients.person in broken:
+    async def defective(actor: SessionActor, entry: Waiting, number: int) -> Drafted:
+        if actor.id.key in broken:
             raise RuntimeError("a defect")
-        return compose(ingredients)
+        return await draft_of(actor, entry, number)
 
-    async with stage(model=Looping(("Hi.",)), composer=composer) as on:
-        ann = await on.session("ann", person="ann")
-        ben = await on.session("ben", person="ben")
+    monkeypatch.setattr("greenroom.actors.turn.draft_of", defective)
+    async with stage(model=Looping(("Hi.",))) as on:
+        ann, ben = await on.session("ann"), await on.session("ben")
         with pytest.raises(SessionFailed, match="a defect"):
             await ben.ask("one")
         with pytest.raises(SessionFailed):
@@ -319,7 +321,7 @@ async def test_a_store_has_one_host(tmp_path: Path) -> None:
     async with open_host(path, workspace=workspace(), models={"m": scripted("Hi.")}) as host:
         await (await host.session("ann", agent="support")).ask("one")
         with pytest.raises(StoreTaken) as caught:
-            async with open_host(path, workspace=workspace(), models={}):
+            async with open_host(path, workspace=workspace(), models={"m": scripted()}):
                 pass
         assert "pid" in caught.value.facts
 

@@ -1,71 +1,41 @@
-"""Models and tools of others that do what no port promises: a call fails, never a host (R168)."""
+"""Models and deps of others that do what no port promises: a turn fails, never a host (R168)."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
-import attrs
 import pytest
 import trio
-from trio.testing import MockClock
 
-from greenroom.actors import Session, Tool, tool
+from greenroom.actors import tool
 from greenroom.actors.models.port import (
-    Capabilities,
     ModelResponse,
     RequestedCall,
     SessionInfo,
     Sink,
 )
 from greenroom.actors.models.scripted import call
-from greenroom.actors.tool import _threads
-from greenroom.actors.tool_text import Output
-from greenroom.protocol.errors import ModelFailed, ToolFailed
+from greenroom.actors.said import SAID_MAX
+from greenroom.protocol.errors import ModelFailed
 from greenroom.protocol.limits import Limits
-from greenroom.protocol.message import OpaquePart, ToolMessage
+from greenroom.protocol.message import OpaquePart
 from greenroom.protocol.request import ModelRequest
 from greenroom.protocol.usage import Usage
+from tests.actors.misbehaving import (
+    ERRORS,
+    FULL,
+    Odd,
+    cancelled,
+    fails_on_the_way_out,
+    raises,
+    returns,
+    states,
+)
 from tests.actors.stage import stage
-from tests.actors.test_said import Bare, Mute, Words
-
-FULL = "danger-full-access"
-Answers = Callable[[Sink], Any]
+from tests.actors.test_said import Words
 
 
-@attrs.define(eq=False)
-class Odd:
-    """A model that first does what it is told to do, and then answers as it should."""
-
-    first: Answers
-    name: str = "odd"
-    capabilities: Capabilities = Capabilities()
-    sinks: list[Sink] = attrs.field(factory=list)
-
-    async def respond(
-        self, request: ModelRequest, session: SessionInfo, sink: Sink, /
-    ) -> ModelResponse:
-        self.sinks.append(sink)
-        if len(self.sinks) > 1:
-            return ModelResponse("Fine.")
-        found = self.first(sink)
-        if hasattr(found, "__await__"):
-            found = await found
-        return found  # type: ignore[no-any-return]
-
-
-def returns(value: object) -> Odd:
-    return Odd(lambda _: value)
-
-
-def raises(error: BaseException) -> Odd:
-    def first(_: Sink) -> None:
-        raise error
-
-    return Odd(first)
-
-
-def usage(*counts: Any, cost: Any = None) -> ModelResponse:
-    return ModelResponse("t", usage=Usage(*counts, cost=cost))
+def usage(first: Any, *others: Any, cost: Any = None) -> ModelResponse:
+    counts = dict(zip(("cache_read", "cache_write", "output", "reasoning"), others, strict=False))
+    return ModelResponse("t", usage=Usage(first, **counts, cost=cost))
 
 
 def asks(*fields: Any) -> ModelResponse:
@@ -109,7 +79,7 @@ ANSWERS: tuple[Any, ...] = (
     ModelResponse("t", usage=None),  # type: ignore[arg-type]
     usage("a"),
     usage(1.5),
-    usage(True),  # noqa: FBT003
+    usage(True),
     usage(0, -1),
     usage(0, 0, 0, 0, 2**53 + 1),
     usage(1, cost="1"),
@@ -126,20 +96,6 @@ async def test_an_answer_that_is_none_fails_its_turn_and_is_never_stored(answer:
     assert (await fails_and_goes_on(returns(answer))).startswith("The model ")
 
 
-ERRORS: tuple[BaseException, ...] = (
-    Mute(),
-    Bare(),
-    SystemExit(2),
-    GeneratorExit(),
-    asyncio.CancelledError(),
-    ValueError("\ud800\0"),
-    ExceptionGroup("g", [ValueError("x")]),
-    BaseExceptionGroup("g", [SystemExit()]),
-    ModelFailed("It \ud800 failed."),
-    ToolFailed(Words("x")),
-)
-
-
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_whatever_a_model_raises_fails_its_turn(error: BaseException) -> None:
     """R179, R168: the host, its other sessions and the next turn know nothing of it."""
@@ -147,105 +103,20 @@ async def test_whatever_a_model_raises_fails_its_turn(error: BaseException) -> N
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("threaded", [False, True])
-async def test_whatever_a_tool_raises_is_its_result(
-    error: BaseException,
-    threaded: bool,  # noqa: FBT001 - parametrized
-) -> None:
-    """R175, R168: in the loop and from a thread."""
+async def test_whatever_deps_raise_fails_the_turn(error: BaseException) -> None:
+    """R220, R168: the host's own code ends its turn, and the session goes on."""
 
-    async def in_loop() -> str:
+    def deps(_: SessionInfo) -> None:
         raise error
 
-    def in_thread() -> str:
-        raise error
-
-    odd: Tool[Any] = tool(effect="read", name="odd", description="Odd.")(
-        in_thread if threaded else in_loop
-    )
-    async with stage(call("odd"), "Done.", tools=[odd]) as on:
+    async with stage(call("list_skills"), "Done.", deps=deps) as on:
         session = await on.session()
-        assert (await session.ask("go")).end == "done"
-        assert await states(session) == ["failed"]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (Words("x"), "x"),
-        ([Words("x")], '["x"]'),
-        (Output(5), "5"),  # type: ignore[arg-type]
-        (Output(Words("x"), mended=3), "x"),  # type: ignore[arg-type]
-        (Output("\ud800"), "\ufffd"),
-        (Output(b"\xff"), "\ufffd"),  # type: ignore[arg-type]
-        (object(), "The tool returned a object, which is no JSON"),
-    ],
-    ids=repr,
-)
-async def test_whatever_a_tool_returns_is_text_or_a_failure(value: object, shown: str) -> None:
-    """R194: a result of its own making too."""
-
-    @tool(effect="read")
-    async def odd() -> object:
-        """Odd."""
-        return value
-
-    async with stage(call("odd"), "Done.", tools=[odd]) as on:
-        session = await on.session()
-        assert (await session.ask("go")).end == "done"
-        (result,) = [m for m in (await session.state()).messages if isinstance(m, ToolMessage)]
-    assert result.content.startswith(shown)
-
-
-async def test_the_bounds_of_the_host_hold_for_tools() -> None:
-    """R194: not the defaults; for arguments before the tool, and for results behind it."""
-    ran: list[object] = []
-
-    @tool(effect="read")
-    async def odd(items: list[Any]) -> str:
-        """Odd."""
-        ran.append(items)
-        return "x" * 101
-
-    limits = Limits(value_depth_max=3, arguments_bytes_max=40, object_bytes_max=100)
-    calls = (
-        call("odd", items=[[[]]]),
-        call("odd", items=["é" * 20]),
-        call("odd", items=[]),
-    )
-    async with stage(calls, "Done.", tools=[odd], limits=limits) as on:
-        session = await on.session()
-        await session.ask("go")
-        found = [m for m in (await session.state()).messages if isinstance(m, ToolMessage)]
-        assert await states(session) == ["failed"] * 3
-    assert ran == [[]]
-    assert "deeper than 3" in found[0].content
-    assert "the bound is 40" in found[1].content
-    assert "the 100 bytes" in found[2].content
-
-
-async def states(session: Session) -> list[str]:
-    """How the calls of its one turn ended."""
-    (turn,) = await session.turns().all()
-    return [each.state for each in turn.calls]
-
-
-# --- cancelled -----------------------------------------------------------------------------------
-
-
-async def fails_on_the_way_out(begun: trio.Event) -> None:
-    """A group of our own cancellation and of an error."""
-
-    async def child() -> None:
-        try:
-            await trio.sleep_forever()
-        finally:
-            raise ValueError("cleaning up failed")
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(child)
-        begun.set()
-        await trio.sleep_forever()
+        outcome = await session.ask("go")
+        assert (outcome.end, outcome.reason.startswith("The host's deps failed")) == (
+            "failed",
+            True,
+        )
+        assert (await session.ask("on")).end == "done"
 
 
 async def test_a_cancelled_turn_is_cancelled_whatever_fails_meanwhile() -> None:
@@ -269,95 +140,59 @@ async def test_a_cancelled_turn_is_cancelled_whatever_fails_meanwhile() -> None:
         assert (await session.ask("on")).text == "Fine."
 
 
-async def cancelled(session: Session, begun: trio.Event) -> str:
-    """How a turn ends that is cancelled when something of it runs."""
-    receipt = await session.prompt("go")
-    await begun.wait()
-    await session.cancel()
-    return (await session.outcome(receipt)).end
+async def test_deps_that_fail_while_the_turn_is_cancelled_do_not_matter() -> None:
+    """R180: the turn ends as it was told to."""
+    begun = trio.Event()
 
+    async def deps(_: SessionInfo) -> None:
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("cleaning up failed")
 
-async def test_what_fails_while_it_is_cut_off_was_cut_off(autojump_clock: MockClock) -> None:
-    """R180: a tool that writes may have happened, whatever it raises on the way out."""
-
-    @tool(effect="write", timeout=5)
-    async def odd() -> None:
-        """Odd."""
-        await fails_on_the_way_out(trio.Event())
-
-    @tool(effect="write", timeout=5)
-    async def own() -> None:
-        """Own."""
-        raise trio.TooSlowError
-
-    async with stage((call("odd"), call("own")), "Done.", tools=[odd, own]) as on:
-        session = await on.session(preset=FULL)
-        assert (await session.ask("go")).end == "done"
-        assert await states(session) == ["unknown", "failed"]
-
-
-# --- threads that cannot be had ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("timeout", [None, 0.01])
-async def test_a_tool_that_never_got_a_thread_did_not_run(timeout: float | None) -> None:
-    """R175, R189: it is told as not run, and does not run when a thread is free at last."""
-    ran: list[int] = []
-
-    @tool(effect="write", timeout=timeout)
-    def odd() -> None:
-        """Odd."""
-        ran.append(1)
-
-    limiter = trio.CapacityLimiter(1)
-    _threads.set(limiter)
-    await limiter.acquire_on_behalf_of("another")
-    async with stage(call("odd"), "Done.", tools=[odd]) as on:
-        session = await on.session(preset=FULL)
-        receipt = await session.prompt("go")
-        if timeout is None:
-            await trio.testing.wait_all_tasks_blocked(0.05)
-            await session.cancel()
-        assert (await session.outcome(receipt)).end == ("cancelled" if timeout is None else "done")
-        assert await states(session) == ["not_run"]
-        limiter.release_on_behalf_of("another")
-        await trio.testing.wait_all_tasks_blocked(0.05)
-    assert ran == []
-
-
-# --- what is said too late -----------------------------------------------------------------------
+    async with stage(call("list_skills"), "Done.", deps=deps) as on:
+        assert await cancelled(await on.session(), begun) == "cancelled"
 
 
 async def test_a_sink_that_was_left_behind_says_nothing() -> None:
-    """R221: neither in its own turn after its answer, nor in the next."""
-    model = Odd(lambda sink: sink.text("One."))
-    model.first = lambda _: ModelResponse("One.")
-    async with stage(model=model) as on:
-        session = await on.session()
-        await session.ask("one")
-        (old,) = model.sinks
-        seen: list[str] = []
+    """R221: no word of it reaches who reads the next answer of its turn."""
+    seen: list[tuple[str, int]] = []
 
-        async def second(sink: Sink) -> ModelResponse:
+    async def both(sink: Sink) -> ModelResponse:
+        sink.text("One.")
+        return ModelResponse("One.", (RequestedCall("i", "list_skills", "{}"),))
+
+    class Leaky(Odd):
+        async def respond(
+            self, request: ModelRequest, session: SessionInfo, sink: Sink, /
+        ) -> ModelResponse:
+            if not self.sinks:
+                return await super().respond(request, session, sink)
+            (old,) = self.sinks
             sink.text("Tw")
-            old.text("STALE")
             old.restart()
             old.text("STALE")
             sink.text("o.")
-            turn = on.host.live(session.id).turn  # type: ignore[union-attr, attr-defined]
-            seen.append(turn.stream.live.text)
+            actor: Any = on.host.live(session.id)
+            live = actor.turn.stream.live
+            seen.append((live.text, live.block))
             return ModelResponse("Two.")
 
-        model.sinks.clear()
-        model.first = second
-        assert (await session.ask("two")).text == "Two."
-    assert seen == ["Two."]
+    async with stage(model=Leaky(both)) as on:
+        assert (await (await on.session()).ask("one")).text == "Two."
+    assert seen == [("Two.", 1)]
 
 
 @pytest.mark.parametrize("piece", [None, 5, b"x"])
 async def test_words_that_are_no_text_fail_the_call(piece: Any) -> None:
     """R221: told to the port that says them."""
     assert "TypeError" in await fails_and_goes_on(Odd(lambda sink: sink.text(piece)))
+
+
+async def test_what_is_kept_of_a_failure_is_bounded() -> None:
+    """R128: also where the port says it in a failure of ours."""
+    assert len(await fails_and_goes_on(raises(ModelFailed("x" * 100_000)))) == SAID_MAX
 
 
 async def test_words_without_end_fail_the_call() -> None:

@@ -122,13 +122,19 @@ class Recording:
 async def test_requests_with_spilled_results_steers_and_failures_are_rebuilt() -> None:
     """R196, R193: every kind of turn, and again after the store was opened anew."""
     limits = Limits(result_bytes_max=100, result_head_bytes=10)
-    session: Session
+    pushing, steered = trio.Event(), trio.Event()
 
     @tool(effect="write")
     async def push() -> str:
         """Push."""
-        await session.prompt("a steer")
+        pushing.set()
+        await steered.wait()
         return LONG
+
+    async def steer(session: Session) -> None:
+        await pushing.wait()
+        await session.prompt("a steer")
+        steered.set()
 
     script = (call("look"), call("push"), "Done.", ModelFailed("No."), "Later.")
     async with open_memory() as store:
@@ -136,7 +142,9 @@ async def test_requests_with_spilled_results_steers_and_failures_are_rebuilt() -
             *script, tools=[look, push], skills=SKILLS, limits=limits, store=store
         ) as on:
             session = await on.session(preset="danger-full-access")
-            assert (await session.ask("one", skills=["plan"])).end == "done"
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(steer, session)
+                assert (await session.ask("one", skills=["plan"])).end == "done"
             assert (await session.ask("two")).end == "failed"
             assert (await session.ask("three", skills=["check"])).end == "done"
             sent = on.model.requests

@@ -4,11 +4,12 @@ import msgspec
 import pytest
 
 from greenroom.actors.models.port import ModelResponse, RequestedCall
-from greenroom.actors.response import Answer, answer_of, is_empty
+from greenroom.actors.response import Answer, answer_of, checked, is_empty
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.errors import ModelFailed
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.message import AssistantMessage, OpaquePart
+from greenroom.protocol.usage import Usage
 
 SIGNED = OpaquePart("m", b"\x00\xff signed")
 
@@ -71,3 +72,43 @@ def test_answers_are_bounded() -> None:
         answer_of(ModelResponse(calls=(one, one)), 1, 0, 0, 0, limits)
     with pytest.raises(ModelFailed, match="arguments of 5"):
         answer_of(ModelResponse(calls=(RequestedCall("i", "look", "12345"),)), 1, 0, 0, 0, limits)
+    named = ModelResponse(calls=(RequestedCall("i", "n" * 70_000, "{}"),))
+    with pytest.raises(ModelFailed, match="named a call with 70,000"):
+        answered(named)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        ModelResponse("é" * 51),
+        ModelResponse("\ud800" * 34),
+        ModelResponse("x" * 99, opaque=(OpaquePart("m", b"xx"),)),
+        ModelResponse("x" * 98, (RequestedCall("", "n", "{}"),)),
+        ModelResponse("x" * 98, (RequestedCall("id", "n", ""),)),
+    ],
+)
+def test_all_of_an_answer_counts(response: ModelResponse) -> None:
+    """R128: whatever it is made of, in bytes as it came; so what is stored of it fits a commit."""
+    limits = msgspec.structs.replace(DEFAULT_LIMITS, response_bytes_max=100)
+    with pytest.raises(ModelFailed, match=r"10[12] bytes"):
+        answer_of(response, 1, 0, 0, 0, limits)
+    wider = msgspec.structs.replace(limits, response_bytes_max=102)
+    assert answer_of(response, 1, 0, 0, 0, wider).body
+
+
+def test_an_answer_that_is_one_is_returned_as_it_is() -> None:
+    """R194: what the port promises passes, with the widest counts that it allows."""
+    widest = Usage(2**53, 2**53, 0, 2**53, 0, 1.5)
+    for response in (
+        ModelResponse(),
+        ModelResponse("\ud83d", (RequestedCall("", "n", "{"),), (SIGNED,), widest, "filter"),
+        ModelResponse("t", usage=Usage(1, cost=0)),
+    ):
+        assert checked(response, "m") is response
+
+
+def test_an_answer_that_no_commit_could_hold_fails() -> None:
+    """R128, R206: else its turn could never be saved, and its session would be stuck."""
+    with pytest.raises(ModelFailed, match="as JSON"):
+        answered(ModelResponse("\x01" * 8_000_000))
+    assert answered(ModelResponse("x" * 8_000_000)).body

@@ -2,18 +2,20 @@
 
 from typing import Any
 
+import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors.models.scripted import Looping, call
-from greenroom.protocol.event import (
-    Event,
-    TurnEnded,
-)
+from greenroom.protocol.encoding import encode_header
+from greenroom.protocol.event import Event, TurnEnded
+from greenroom.protocol.identity import SessionId
 from greenroom.protocol.receipt import Cursor
-from greenroom.store import open_memory
+from greenroom.protocol.record import Header
+from greenroom.store import Create, open_memory
 from tests.actors.listening import numbered
 from tests.actors.stage import Stage, all_of, stage, until_ended
+from tests.store.offering import ask
 
 
 async def follow(on: Stage, after: Cursor | None, until: Cursor) -> list[Event]:
@@ -86,3 +88,18 @@ async def test_a_reader_of_a_long_feed_lets_others_run() -> None:
                     break
             scope.cancel()
         assert steps >= 5
+
+
+async def test_a_damaged_session_is_left_out_of_the_feed(caplog: pytest.LogCaptureFixture) -> None:
+    """R92, R222: the others' events come, before and behind it, and what is missing is logged."""
+    header = encode_header(Header("support", None, "read-only", None, 0))
+    async with open_memory() as store, stage(model=Looping(("Hi.",)), store=store) as on:
+        ann, ben = await on.session("ann"), await on.session("ben")
+        await ann.ask("one")
+        await ask(store, Create(SessionId("default", "broken"), header, b"[{}]"))
+        await ben.ask("two")
+        last = (await until_ended(ben))[-1]
+        assert isinstance(last, TurnEnded)
+        told = await follow(on, None, last.cursor)
+        assert {event.session.key for event in told} == {"ann", "ben"}
+    assert [record.levelname for record in caplog.records] == ["ERROR"]

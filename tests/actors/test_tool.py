@@ -14,6 +14,7 @@ import trio
 from msgspec import Meta, Struct
 
 import greenroom.actors
+from greenroom.actors.start import Start
 from greenroom.actors.tool import (
     Later,
     Tool,
@@ -225,6 +226,23 @@ async def test_a_cancelled_turn_leaves_a_stuck_thread_behind() -> None:
     assert nursery.cancel_scope.cancelled_caught
     assert not gate.is_set()
     gate.set()
+
+
+async def test_a_thread_that_comes_too_late_runs_nothing() -> None:
+    """R175: a call that was told as not run does not run afterwards."""
+    ran: list[int] = []
+
+    @tool(effect="write")
+    def late() -> None:
+        ran.append(1)
+
+    given_up, fresh = Start(), Start()
+    assert given_up.give_up()
+    await late.run(context(start=given_up), "{}")
+    assert ran == []
+    await late.run(context(start=fresh), "{}")
+    assert ran == [1]
+    assert not fresh.give_up()
 
 
 async def test_progress_from_the_loop_is_told_at_once() -> None:

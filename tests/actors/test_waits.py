@@ -1,10 +1,12 @@
 """Who waits for whom: circles are refused at once, everything else is let."""
 
+from typing import Any
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import Host, ToolContext, tool
+from greenroom.actors import Host, Session, ToolContext, tool
 from greenroom.actors.models.scripted import Looping, call
 from greenroom.actors.waits import Waits
 from greenroom.protocol.errors import WouldWaitForItself
@@ -54,8 +56,8 @@ async def test_a_circle_of_tools_that_ask_is_refused_at_once(keys: str) -> None:
     assert found.count("Done.") == len(keys) - 1
 
 
-async def test_a_tool_may_send_its_own_session_a_message() -> None:
-    """P157: only waiting is refused; the message steers into the running turn."""
+async def test_a_tool_does_not_feed_the_turn_it_runs_in() -> None:
+    """P157: a message to its own session is refused, since it would keep that turn going."""
 
     @tool(effect="read")
     async def remind(context: ToolContext[dict[str, Host]]) -> str:
@@ -70,8 +72,52 @@ async def test_a_tool_may_send_its_own_session_a_message() -> None:
         session = await on.session()
         assert (await session.ask("go")).end == "done"
         said = (await session.state()).messages
-    assert results(said) == ["steered"]
-    assert [m.content for m in said if type(m).__name__ == "UserMessage"] == ["go", "remember"]
+    assert "WouldWaitForItself" in results(said)[0]
+    assert [m.content for m in said if type(m).__name__ == "UserMessage"] == ["go"]
+
+
+async def test_a_task_that_outlives_its_turn_may_send_and_wait() -> None:
+    """P157: what a tool started and left behind runs in no turn any more, nor in a later one."""
+    go, told = trio.Event(), []
+
+    @tool(effect="read")
+    async def later(context: ToolContext[dict[str, Any]]) -> str:
+        """Ask the own session when the turn is over."""
+        context.deps["nursery"].start_soon(ask_later, context.deps["session"])
+        return "started"
+
+    async def ask_later(session: Session) -> None:
+        await go.wait()
+        told.append((await session.ask("late")).text)
+
+    deps: dict[str, Any] = {}
+    script = (call("later"), "Done.", "Late.")
+    async with (
+        trio.open_nursery() as nursery,
+        stage(*script, tools=[later], deps=lambda _: deps) as on,
+    ):
+        deps["nursery"], deps["session"] = nursery, await on.session()
+        assert (await deps["session"].ask("go")).end == "done"
+        go.set()
+        await wait_all_tasks_blocked()
+        assert told == ["Late."]
+
+
+async def test_an_outcome_that_is_there_is_told_inside_a_turn_too() -> None:
+    """P157: nobody waits for a message whose turn has ended."""
+
+    @tool(effect="read")
+    async def look(context: ToolContext[dict[str, Any]]) -> str:
+        """Look at the outcome of the first message."""
+        return (await context.deps["session"].outcome(context.deps["first"])).text  # type: ignore[no-any-return]
+
+    deps: dict[str, Any] = {}
+    async with stage("One.", call("look"), "Done.", tools=[look], deps=lambda _: deps) as on:
+        session = deps["session"] = await on.session()
+        deps["first"] = await session.prompt("first")
+        await session.outcome(deps["first"])
+        assert (await session.ask("second")).end == "done"
+        assert results((await session.state()).messages) == ["One."]
 
 
 async def test_callers_from_outside_are_never_refused() -> None:
