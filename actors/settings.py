@@ -1,4 +1,4 @@
-"""What may be set of a session, and taken back: each a commit of its own, in force only after it."""
+"""What may be set of a session, and taken back: each a commit, and in force only after it."""
 
 import logging
 from typing import Final
