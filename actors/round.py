@@ -1,6 +1,7 @@
 """The calls of one answer: each is decided, run or not, and gets its one result (R175)."""
 
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -63,7 +64,7 @@ class Round:
         self, door: Door, ticket: Ticket, context: ToolContext[Any], around: TurnSurroundings
     ) -> None:
         call = ticket.call.id
-        own = context.for_call(call, around)
+        own = context.for_call(call, around, partial(around.tell, call))
         self._starts[call] = own.start
         self._results[call] = await door.run(ticket, own)
 

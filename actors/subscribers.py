@@ -19,7 +19,7 @@ import trio
 from greenroom.actors.waiting import Bell
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import StoreClosed, StoreDamaged
-from greenroom.protocol.event import Event, Replied, TextDelta
+from greenroom.protocol.event import Event, Replied, TextDelta, ToolProgress
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import AnyRecord
@@ -29,6 +29,8 @@ from greenroom.store.contract import Store
 _log: Final = logging.getLogger("greenroom")
 RING_COMMITS: Final = 64
 """Commits that readers find in memory; older ones are read from the store."""
+PROGRESS_MAX: Final = 32
+"""Words of running tools that wait for slow readers; older ones are dropped, since they are old."""
 EVENTS_BETWEEN_CHECKPOINTS: Final = 32
 """A reader with much to read lets others run this often."""
 
@@ -78,6 +80,10 @@ class Subscribers:
     live: LiveText | None = None
     bell: Bell = attrs.field(factory=Bell)
     """Closed when the session or the host ends: what is there can be read, no more will come."""
+    progress: deque[ToolProgress] = attrs.field(factory=lambda: deque(maxlen=PROGRESS_MAX))
+    """What running tools said last, for those who read now."""
+    progressed: int = 0
+    """How often they said something."""
     newest: int = 0
     """The newest commit that was published."""
     _ring: deque[tuple[int, Sequence[AnyRecord]]] = attrs.field(factory=deque)
@@ -88,6 +94,14 @@ class Subscribers:
         self._ring.append((number, records))
         if len(self._ring) > RING_COMMITS:
             self.ring_after = self._ring.popleft()[0]
+        # What was said before the commit is old for whoever has not read it by now.
+        self.progress.clear()
+        self.bell.ring()
+
+    def tell_progress(self, progress: ToolProgress) -> None:
+        """A running tool says how far it is."""
+        self.progress.append(progress)
+        self.progressed += 1
         self.bell.ring()
 
     def close(self) -> None:
@@ -122,6 +136,7 @@ class Events:
         "_block",
         "_coming",
         "_given",
+        "_progressed",
         "_read",
         "_ready",
         "_since",
@@ -135,11 +150,12 @@ class Events:
         self._since = after.number if after else 0
         self._start = after
         self._coming: deque[Told] = deque()
-        self._ready: deque[Event | TextDelta] = deque()
+        self._ready: deque[Event | TextDelta | ToolProgress] = deque()
         self._turn: TurnId = 0
         self._block = -1
         self._read = 0
         self._given = 0
+        self._progressed = subscribers.progressed
         self._resume_inside()
         # What is stored already is not in the ring; from here on the ring has what comes.
         self._gather()
@@ -147,7 +163,7 @@ class Events:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Event | TextDelta:
+    async def __anext__(self) -> Event | TextDelta | ToolProgress:
         shared = self._subscribers
         while not self._ready:
             if not self._coming and self._since < shared.newest:
@@ -157,6 +173,8 @@ class Events:
                 continue
             if shared.live is not None:
                 self._text(shared.live.turn, shared.live.block, shared.live.text)
+            if self._progressed < shared.progressed:
+                self._progress(shared)
             if not self._ready:
                 if shared.bell.closed:
                     raise StopAsyncIteration
@@ -200,6 +218,11 @@ class Events:
             if type(event) is Replied:
                 self._text(event.turn, event.block, event.text)
             self._ready.append(event)
+
+    def _progress(self, shared: Subscribers) -> None:
+        missed = min(shared.progressed - self._progressed, len(shared.progress))
+        self._ready.extend(list(shared.progress)[len(shared.progress) - missed :])
+        self._progressed = shared.progressed
 
     def _text(self, turn: TurnId, block: int, text: str) -> None:
         if (turn, block) != (self._turn, self._block):

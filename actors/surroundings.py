@@ -1,7 +1,7 @@
 """What the built-in tools see of the session that calls them (R202)."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import trio
@@ -9,11 +9,15 @@ import trio
 from greenroom.actors.drafting import Draft
 from greenroom.actors.tool import Tool
 from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.event import ToolProgress
+from greenroom.protocol.identity import CallId
 from greenroom.protocol.record import Dispatched, Ended, Returned
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
+
+PROGRESS_CHARACTERS_MAX: Final = 2_000
 
 
 class TurnSurroundings(msgspec.Struct, frozen=True):
@@ -21,6 +25,13 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
 
     _actor: "SessionActor"
     _draft: Draft
+
+    def tell(self, call: CallId, text: str) -> None:
+        """A tool of the turn says how far it is: told to who reads now, while the turn runs."""
+        actor, turn = self._actor, self._draft.info.turn
+        shared = actor.services.subscribers.get(actor.id)
+        if shared is not None and actor.turn is not None and actor.turn.number == turn:
+            shared.tell_progress(ToolProgress(turn, call, text[:PROGRESS_CHARACTERS_MAX]))
 
     def skills(self) -> tuple[SkillSummary, ...]:
         """The skills that the session's agent and person have now."""

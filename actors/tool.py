@@ -135,7 +135,9 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
         else:
             trio.from_thread.run_sync(self.tell, text)
 
-    def for_call(self, call: CallId, surroundings: Surroundings) -> "ToolContext[D_co]":
+    def for_call(
+        self, call: CallId, surroundings: Surroundings, tell: Callable[[str], object]
+    ) -> "ToolContext[D_co]":
         """The same context for one call of the turn."""
         return ToolContext(
             self.session,
@@ -145,7 +147,7 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
             self.deps,
             surroundings,
             self.folder,
-            self.tell,
+            tell,
         )
 
     def __repr__(self) -> str:

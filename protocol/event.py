@@ -166,3 +166,14 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False):
     start: int
     """Where in the block's text this begins, in characters."""
     text: str
+
+
+class ToolProgress(msgspec.Struct, frozen=True, gc=False):
+    """What a running tool says of how far it is: live, without a number, never stored (R220).
+
+    It is for those who read now; who comes later gets the result.
+    """
+
+    turn: TurnId
+    call: CallId
+    text: str

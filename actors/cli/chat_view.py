@@ -11,6 +11,7 @@ from greenroom.protocol.event import (
     SkillsLoaded,
     TextDelta,
     ToolCalled,
+    ToolProgress,
     ToolReturned,
     TurnEnded,
 )
@@ -29,13 +30,15 @@ class View:
         self._in_line = False
         self._wrapping = Wrapping(width_of(console))
 
-    def show(self, event: Event | TextDelta) -> None:
+    def show(self, event: Event | TextDelta | ToolProgress) -> None:
         """Print one event; most need no line."""
         match event:
             case TextDelta():
                 self._delta(event)
             case ToolCalled(tool=tool, arguments=arguments):
                 self.note(f"· {tool} {short(arguments, ARGUMENTS_SHOWN)}")
+            case ToolProgress(text=text):
+                self.note(f"  {short(text, RESULT_SHOWN)}")
             case ToolReturned(state=state, content=content) if state != "done":
                 self.note(f"  {state}: {short(content, RESULT_SHOWN)}")
             case SkillsLoaded(skills=skills):

@@ -12,7 +12,7 @@ import msgspec
 
 from greenroom.protocol import errors
 from greenroom.protocol.errors import GreenroomError
-from greenroom.protocol.event import Event, TextDelta
+from greenroom.protocol.event import Event, TextDelta, ToolProgress
 from greenroom.protocol.question import Answer, Question
 from greenroom.protocol.receipt import Outcome, Receipt
 
@@ -20,6 +20,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TOLD: Final[dict[str, Any]] = {
     "Event": Event,
     "TextDelta": TextDelta,
+    "ToolProgress": ToolProgress,
     "Receipt": Receipt,
     "Outcome": Outcome,
     "Question": Question,

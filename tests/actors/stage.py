@@ -12,7 +12,7 @@ from greenroom.actors import Host, Session, Workspace, open_host
 from greenroom.actors.models.scripted import Scripted
 from greenroom.actors.world import World, simulated
 from greenroom.protocol.agent import AgentDeclaration
-from greenroom.protocol.event import Event, TextDelta, TurnEnded
+from greenroom.protocol.event import Event, TextDelta, ToolProgress, TurnEnded
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.request import ModelRequest
 from greenroom.protocol.skill import SkillPackage, SkillSummary
@@ -92,9 +92,9 @@ def messages(request: ModelRequest) -> list[dict[str, Any]]:
     return found
 
 
-async def until_ended(session: Session, turns: int = 1) -> list[Event | TextDelta]:
+async def until_ended(session: Session, turns: int = 1) -> list[Event | TextDelta | ToolProgress]:
     """Everything a session tells, up to the end of so many turns."""
-    told: list[Event | TextDelta] = []
+    told: list[Event | TextDelta | ToolProgress] = []
     async for event in session.events():
         told.append(event)
         turns -= isinstance(event, TurnEnded)

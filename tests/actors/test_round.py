@@ -8,6 +8,7 @@ import pytest
 from greenroom.actors import Tool, ToolContext, Workspace, tool
 from greenroom.actors.models.port import ModelResponse, RequestedCall
 from greenroom.actors.models.scripted import call
+from greenroom.actors.tool import idempotency_key
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.record import Responded
@@ -135,7 +136,7 @@ async def test_a_key_of_a_call_is_equal_after_a_restart(stage: Stage) -> None:
     again = msgspec.json.encode((seen[0].tenant, "ann", turn.calls[0].id))
     assert seen[0].call == turn.calls[0].id
     assert len(again) > len(seen[0].call)
-    assert seen[0].key == seen[0].for_call(turn.calls[0].id, None).key  # type: ignore[arg-type]
+    assert seen[0].key == idempotency_key(session.id, turn.calls[0].id)
 
 
 @pytest.mark.parametrize(("preset", "state"), [(FULL, "done"), ("read-only", "refused")])

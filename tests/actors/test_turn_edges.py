@@ -1,9 +1,12 @@
 """Where a turn meets what it did not expect: shields, filters, strangers, and steers too large."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 import trio
 
 from greenroom.actors import (
+    Events,
     ModelResponse,
     RequestedCall,
     Session,
@@ -16,6 +19,7 @@ from greenroom.actors.models.scripted import Scripted, call
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import StoreUnavailable
+from greenroom.protocol.event import ToolProgress, TurnEnded
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import Image, TextPart
 from greenroom.protocol.record import Dispatched, Returned
@@ -211,6 +215,41 @@ async def test_the_newest_pin_is_what_a_model_reads_of_a_skill(stage: Stage) -> 
         stage.skills.publish("plan", "Plan no more.")
         await session.ask("Read it")
         assert "Plan like that." in (await conversation(session))[-2]
+
+
+async def test_a_tools_progress_reaches_who_reads_now(stage: Stage) -> None:
+    """R220: live, with its turn and call, before the result; and never stored."""
+
+    @tool(effect="read")
+    async def long(context: ToolContext[object]) -> str:
+        """Take long."""
+        context.progress("half way")
+        await stage.gate.wait()
+        return "done"
+
+    stage.plays(call("long"), "Done.")
+    async with stage.host(tools=[long]) as host:
+        session = await opened(host)
+        events = session.events(after=(await session.state()).cursor)
+        await session.prompt("Hi")
+        progress = None
+        async for event in events:
+            if isinstance(event, ToolProgress):
+                progress = event
+                break
+        assert progress == ToolProgress(1, "c1-0-0", "half way")
+        stage.gate.open.set()
+        told = [type(event).__name__ async for event in _until_ended(events)]
+        assert "ToolReturned" in told
+        assert "ToolProgress" not in told
+        assert not any(b"half way" in entry.records for entry in stage.store.read(session.id))
+
+
+async def _until_ended(events: Events) -> AsyncIterator[object]:
+    async for event in events:
+        yield event
+        if isinstance(event, TurnEnded):
+            return
 
 
 async def _only(session: Session) -> TurnRecord:

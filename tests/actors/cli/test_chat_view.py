@@ -7,7 +7,14 @@ import pytest
 from rich.console import Console
 
 from greenroom.actors.cli.chat_view import View
-from greenroom.protocol.event import Event, TextDelta, ToolCalled, ToolReturned, TurnEnded
+from greenroom.protocol.event import (
+    Event,
+    TextDelta,
+    ToolCalled,
+    ToolProgress,
+    ToolReturned,
+    TurnEnded,
+)
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.receipt import Cursor, Outcome
 from greenroom.protocol.turn import CallState
@@ -20,7 +27,7 @@ WHERE: dict[str, Any] = {
 }
 
 
-def shown(*events: Event | TextDelta) -> str:
+def shown(*events: Event | TextDelta | ToolProgress) -> str:
     """What a terminal without codes gets."""
     file = io.StringIO()
     view = View(Console(file=file, markup=False, highlight=False, soft_wrap=True))
@@ -79,3 +86,9 @@ def test_an_end_that_is_not_done_is_told() -> None:
     assert (
         shown(TextDelta(1, 0, 0, "Hel"), ended("failed", "No line.")) == "Hel\n(failed: No line.)\n"
     )
+
+
+def test_how_far_a_call_is_stands_below_it() -> None:
+    """R220: what a tool tells while it runs is shown while it runs."""
+    told = shown(called(), ToolProgress(1, "c1", "3 of 10 files"))
+    assert told.splitlines()[-1] == "  3 of 10 files"
