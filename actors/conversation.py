@@ -11,7 +11,7 @@ import attrs
 import msgspec
 
 from greenroom.protocol.budget import images_in
-from greenroom.protocol.request import Messages, RequestDigest
+from greenroom.protocol.request import Messages, RequestDigest, framed
 
 
 class Addition(msgspec.Struct, frozen=True, gc=False):
@@ -42,12 +42,11 @@ class Conversation:
     def plus(self, chunks: Sequence[bytes]) -> Addition:
         """What the conversation would be with ``chunks`` behind it; changes nothing."""
         digest = self._digest.copy()
-        size, images = self.size, self.images
-        for chunk in chunks:
-            digest.add(chunk)
-            size += len(chunk)
-            images += images_in(chunk)
-        return Addition(tuple(chunks), digest, size, images)
+        told = framed(chunks)
+        digest.add(told)
+        # The lengths between the messages cannot look like an image.
+        images = self.images + images_in(told)
+        return Addition(tuple(chunks), digest, self.size + sum(map(len, chunks)), images)
 
     def adopt(self, addition: Addition) -> None:
         """The commit that carries the addition is durable."""

@@ -6,7 +6,7 @@ list, so a request of a long conversation copies nothing.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 import msgspec
@@ -85,15 +85,20 @@ class RequestDigest:
         """A digest that goes on from here on its own."""
         return RequestDigest(self._messages.copy())
 
-    def add(self, message: bytes) -> None:
-        """Take in the next encoded message."""
-        self._messages.update(b"%d:%b" % (len(message), message))
+    def add(self, framed: bytes) -> None:
+        """Take in the next messages, as :func:`framed` puts them."""
+        self._messages.update(framed)
 
     def of(self, frame: bytes) -> str:
         """The digest of the request that ends here, under ``frame``: 64 hexadecimal digits."""
         rolling = self._messages.copy()
         rolling.update(frame)
         return rolling.hexdigest()
+
+
+def framed(messages: Iterable[bytes]) -> bytes:
+    """Encoded messages one behind the other, each with its length in front."""
+    return b"".join([b"%d:%b" % (len(message), message) for message in messages])
 
 
 def frame_digest(model: str, system: str, tools: bytes, parameters: bytes) -> bytes:
@@ -108,7 +113,6 @@ def frame_digest(model: str, system: str, tools: bytes, parameters: bytes) -> by
 def request_digest(request: ModelRequest) -> str:
     """The digest of a whole request, computed from nothing but its bytes."""
     rolling = RequestDigest()
-    for message in request.messages:
-        rolling.add(message)
+    rolling.add(framed(request.messages))
     frame = frame_digest(request.model, request.system, request.tools, request.parameters)
     return rolling.of(frame)
