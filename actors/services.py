@@ -70,7 +70,9 @@ class Services:
     """Rings when a turn is over, for a host that stops."""
     actors: dict[SessionId, "SessionActor"] = attrs.field(factory=dict)
     """The live ones."""
-    waits: Waits = attrs.field(factory=Waits)
+    waits: Waits = attrs.field(
+        default=attrs.Factory(lambda self: Waits(self.turns), takes_self=True)
+    )
     """Which turn waits for which session."""
     failed: Callable[[SessionId], None] | None = None
     """Told of a session whose actor failed, so that what is queued there can go on."""

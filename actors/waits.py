@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
+from greenroom.actors.waiting import Turnstile
 from greenroom.protocol.errors import WouldWaitForItself
 from greenroom.protocol.identity import SessionId, TurnId
 
@@ -20,6 +21,8 @@ from greenroom.protocol.identity import SessionId, TurnId
 class Waits:
     """The waiting of one host, between turns only: callers from outside are in nobody's way."""
 
+    _turns: Turnstile
+    """Where a turn that waits leaves its place, which the other may need (R185)."""
     _targets: dict[SessionId, list[SessionId]] = attrs.field(factory=dict)
     """By the session whose turn waits: those that it waits for, once for each of its tools."""
 
@@ -37,13 +40,18 @@ class Waits:
                 session=str(waiter),
                 target=str(target),
             )
-        self._targets.setdefault(waiter, []).append(target)
+        targets = self._targets.setdefault(waiter, [])
+        targets.append(target)
+        if len(targets) == 1:
+            # Were every place held by a turn that waits for one to be free, all stood still.
+            self._turns.leave()
         try:
             yield
         finally:
-            self._targets[waiter].remove(target)
-            if not self._targets[waiter]:
+            targets.remove(target)
+            if not targets:
                 del self._targets[waiter]
+                self._turns.return_at_once()
 
     def _reaches(self, start: SessionId, end: SessionId) -> bool:
         """Whether ``start`` is ``end`` or waits for it, directly or over others."""

@@ -28,7 +28,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     live_sessions_max: int = 100_000
     """Sessions active in memory at once."""
     running_turns_max: int = 20_000
-    """Turns running at once in one host; more wait in fair order (R185)."""
+    """Turns running at once in one host; more wait in fair order (R185).
+
+    One whose tools wait for another session is not counted meanwhile, and then goes on at once.
+    """
     rounds_max: int = 100
     """Model calls in one turn."""
     steers_max: int = 200

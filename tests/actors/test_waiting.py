@@ -85,6 +85,23 @@ async def test_a_turnstile_lets_in_by_turns() -> None:
     await turnstile.enter()  # nobody took the place with them
 
 
+async def test_who_returns_at_once_is_counted() -> None:
+    """R185: a place that was taken again over the bound is given back before others enter."""
+    turnstile = Turnstile(1)
+    await turnstile.enter()
+    turnstile.leave()
+    await turnstile.enter()
+    turnstile.return_at_once()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turnstile.enter)
+        await wait_all_tasks_blocked()
+        turnstile.leave()
+        assert not turnstile.has_room
+        await wait_all_tasks_blocked()
+        assert nursery.child_tasks
+        turnstile.leave()
+
+
 async def test_who_leaves_the_line_takes_no_place() -> None:
     """R180, R185: a place is not lost to one who was cancelled while waiting for it."""
     turnstile = Turnstile(1)

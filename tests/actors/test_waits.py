@@ -7,10 +7,13 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Host, Session, ToolContext, tool
+from greenroom.actors.models.port import ModelResponse, RequestedCall
 from greenroom.actors.models.scripted import Looping, call
+from greenroom.actors.waiting import Turnstile
 from greenroom.actors.waits import Waits
 from greenroom.protocol.errors import WouldWaitForItself
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.limits import Limits
 from tests.actors.stage import Stage, agent, stage
 
 A, B, C = (SessionId("default", key) for key in "abc")
@@ -137,9 +140,35 @@ async def test_callers_from_outside_are_never_refused() -> None:
         assert not on.host.services.waits._targets
 
 
+async def test_a_full_host_lets_a_tool_ask_another_session() -> None:
+    """P157, R185: a turn that waits for another gives its place; else a full host stood still."""
+    deps: dict[str, Host] = {}
+    agents = [agent(name="asks-b", model="asks-b"), agent()]
+    asking = ModelResponse(
+        "", tuple(RequestedCall(f"call_{n}", "ask", '{"session": "b"}') for n in range(2))
+    )
+    models = {"asks-b": Looping((asking, "Done.")), "m": Looping(("Hi.",))}
+    places = Limits(running_turns_max=1)
+    async with stage(
+        agents=agents, models=models, tools=[ask], deps=lambda _: deps, limits=places
+    ) as on:
+        deps["host"] = on.host
+        await on.session("b")
+        asks = [await on.session(key, agent="asks-b") for key in ("a1", "a2")]
+        with trio.fail_after(5):
+            async with trio.open_nursery() as nursery:
+                for session in asks:
+                    nursery.start_soon(session.ask, "go")
+        for session in asks:
+            assert results((await session.state()).messages) == ["Hi.", "Hi."]
+        await wait_all_tasks_blocked()
+        assert on.host.services.turns.free == 1
+
+
 def test_waiting_is_forgotten_when_it_ends() -> None:
     """P157: what no longer waits is no part of a circle, also when several tools waited."""
-    waits = Waits()
+    places = Turnstile(3)
+    waits = Waits(places)
     with waits.waiting(A, B), waits.waiting(A, B):
         with pytest.raises(WouldWaitForItself) as caught, waits.waiting(B, A):
             pass
@@ -147,5 +176,6 @@ def test_waiting_is_forgotten_when_it_ends() -> None:
         with waits.waiting(B, C), pytest.raises(WouldWaitForItself), waits.waiting(C, A):
             pass
     with waits.waiting(B, A), waits.waiting(C, B):
-        pass
+        assert places.free == 5
     assert not waits._targets
+    assert places.free == 3
