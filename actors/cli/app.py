@@ -4,6 +4,7 @@ import shlex
 import sys
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from io import TextIOWrapper
 from pathlib import Path
 from signal import SIGTERM
 from typing import Annotated, Final
@@ -55,6 +56,10 @@ app: Final = App(
 
 def run_command(arguments: list[str]) -> int:
     """Run what was typed; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal that knows few letters gets what it can show.
+            stream.reconfigure(errors="replace")
     try:
         result = app(arguments, exit_on_error=False)
     except CycloptsError:
@@ -118,7 +123,9 @@ def chat(
     Without --model a small one runs on this machine (the extra "local").
     """
     choice = choice or ModelChoice()
-    key = f"chat-{stamp(World().now())}" if session is None else session
+    world = World()
+    new = f"chat-{stamp(world.now())}-{world.new_id()[:4]}"
+    key = new if session is None else session
     again = _again(workspace, key, store, choice)
     whom = chatting.Whom(key=key, agent=agent, person=person, preset=preset, again=again)
 
@@ -194,7 +201,7 @@ def request(
     ] = -1,
     options: Stored | None = None,
 ) -> int:
-    """Write the exact bytes of a request that was sent, rebuilt and checked by their digest."""
+    """Write the exact bytes of a request that a model was given, rebuilt, digest checked."""
     options = options or Stored()
     return run(partial(looking.request, options, session, turn, round_=round_), debug=options.debug)
 
@@ -202,5 +209,9 @@ def request(
 @app.command
 def schema(*, common: Common | None = None) -> int:  # noqa: ARG001 - every command has them
     """Print the JSON Schema of events, receipts, questions and errors."""
-    sys.stdout.write(schema_text() + "\n")
-    return 0
+
+    async def write() -> int:
+        print(schema_text(), flush=True)
+        return 0
+
+    return run(write)

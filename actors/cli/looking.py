@@ -24,7 +24,8 @@ from greenroom.actors.reading import summary_of
 from greenroom.protocol.account import turns_of
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import Missing, NotAStore
-from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.identity import SessionId, TurnId, check_text
+from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.rebuild import SentRequest, request_at
 from greenroom.protocol.record import AnyRecord
 from greenroom.protocol.state import SessionSummary
@@ -70,6 +71,7 @@ async def open_reading(options: Options) -> AsyncGenerator[Store]:
 
 def found(store: Store, tenant: str, key: str) -> Found:
     """Read one session. Raises :class:`Missing`, which names those with a like key."""
+    check_text(key, "session's key", DEFAULT_LIMITS.name_bytes_max)
     session = SessionId(tenant, key)
     stored = store.look(session)
     if not isinstance(stored, Stored):
@@ -89,6 +91,7 @@ async def sessions(
     as_json: bool = False,
 ) -> int:
     """List the sessions of a store."""
+    check_text(options.tenant, "tenant", DEFAULT_LIMITS.name_bytes_max)
     async with open_reading(options) as store:
         listed = [
             summary
@@ -161,8 +164,10 @@ async def request(options: Options, key: str, turn: TurnId, *, round_: int = -1)
 def _verdict(sent: SentRequest, length: int) -> str:
     what = f"turn {sent.turn}, round {sent.round}: {length:,} bytes"
     if sent.is_exact:
-        return f"{what}, exactly as they were sent: digest {sent.recorded}"
-    return f"{what}, NOT as they were sent: digest {sent.rebuilt}, recorded {sent.recorded}"
+        return f"{what}, exactly as the model was given them: digest {sent.recorded}"
+    return (
+        f"{what}, NOT as the model was given them: digest {sent.rebuilt}, recorded {sent.recorded}"
+    )
 
 
 def print_json(value: object) -> None:

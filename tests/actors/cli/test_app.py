@@ -122,3 +122,20 @@ def test_debug_shows_where_an_error_came_from(tmp_path: Path) -> None:
     arguments = ("sessions", "--store", tmp_path / "nothing")
     assert "Traceback" not in ran(tmp_path, *arguments).stderr
     assert "Traceback" in ran(tmp_path, *arguments, "--debug").stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("show", "\udcff"), ("request", "\udcff", "1"), ("sessions", "--tenant", "\udcff")],
+)
+def test_a_key_that_is_no_text_is_told_in_a_sentence(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """R194, R232: bytes that are no UTF-8 on a command line name nothing that is stored."""
+    store = str(tmp_path / "s")
+    made = ran(tmp_path, "demo", "--sessions", "1", "--turns", "1", "--store", store)
+    assert made.returncode == 0
+    done = ran(tmp_path, *arguments, "--store", store)
+    assert done.returncode == 1
+    assert done.stderr.startswith("greenroom: ")
+    assert "Traceback" not in done.stderr

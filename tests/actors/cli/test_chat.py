@@ -55,7 +55,9 @@ def test_a_chat_says_how_to_go_on(tmp_path: Path) -> None:
     """R219: the last line is the command that goes on; a new key needs no quotes."""
     first = ran(tmp_path, "chat", "--model", "scripted", given="One")
     again = re.search(
-        r"^to go on: greenroom (chat --session chat-\d{8}-\d{6} .*)$", first.stdout, re.MULTILINE
+        r"^to go on: greenroom (chat --session chat-\d{8}-\d{6}-[0-9a-f]{4} .*)$",
+        first.stdout,
+        re.MULTILINE,
     )
     assert again is not None
     assert "(new)" in first.stdout

@@ -77,7 +77,7 @@ async def test_every_request_of_a_session_is_rebuilt_to_the_byte(
         assert await looking.request(options, KEY, turn, round_=call.round) == 0
         told = capfdbinary.readouterr()
         assert json.loads(told.out)["model"] == "scripted"
-        assert f"exactly as they were sent: digest {call.request}" in told.err.decode()
+        assert f"exactly as the model was given them: digest {call.request}" in told.err.decode()
 
 
 def test_the_command_writes_those_bytes_and_nothing_else(kept: Kept) -> None:
@@ -100,7 +100,7 @@ async def test_bytes_that_are_not_those_are_told(
 
     monkeypatch.setattr(looking, "request_at", other)
     assert await looking.request(Stored(store=kept.store), KEY, 1) == 1
-    assert b"NOT as they were sent" in capfdbinary.readouterr().err
+    assert b"NOT as the model was given them" in capfdbinary.readouterr().err
 
 
 async def test_reading_works_beside_who_writes(tmp_path: Path) -> None:
