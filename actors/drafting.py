@@ -14,7 +14,7 @@ from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.preparing import compose, pin_picks
-from greenroom.actors.said import said_by
+from greenroom.actors.said import pass_on, said_by
 from greenroom.actors.tools import Door, Ticket, Toolbox
 from greenroom.protocol.budget import TokenEstimate, spend_table
 from greenroom.protocol.encoding import decode_records
@@ -93,7 +93,8 @@ async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         return await _drafted(actor, entry, turn)
     except GreenroomError as error:
         return Refusal("not_sent", error.sentence, error.code)
-    except Exception as error:  # noqa: BLE001 - the host's own composer or skill source
+    except BaseException as error:  # noqa: BLE001 - the host's own composer or skill source
+        await pass_on(error)
         return Refusal("not_sent", f"It could not be prepared: {said_by(error)}", "not_prepared")
 
 

@@ -186,8 +186,9 @@ class Session:
         if running is None or running.waits is not services.waits:
             return None
         actor = self._host.live(running.session)
-        turn = actor.turn if actor is not None else None
-        return running.session if turn is not None and turn.number == running.turn else None
+        if actor is None or actor.turn is None or actor.phase is Phase.SETTLING:
+            return None
+        return running.session if actor.turn.number == running.turn else None
 
     def _feeds_itself(self) -> None:
         """Refuse a tool that sends a message to its own turn, which it would keep going (P157)."""

@@ -96,6 +96,7 @@ class Stream:
         shared = self.services.subscribers.get(self.draft.info.id)
         if shared is not None:
             shared.live = None
+            shared.progress.clear()
 
     async def ask(self, conversation: Conversation) -> ModelResponse:
         """Hand the committed request to the model port, and wait for the whole answer.

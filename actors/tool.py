@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import (
@@ -113,7 +114,9 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
     folder: Path | None = None
     """The folder of the file tools; None: the workspace has none."""
     tell: Callable[[str], object] = lambda _: None
-    """Where progress goes; called in the event loop."""
+    """Where progress goes; called in the host's event loop."""
+    home: trio.lowlevel.TrioToken | None = None
+    """The host's event loop. None: of a tool alone, as in a test."""
     start: Start = msgspec.field(default_factory=Start)
     """Whether the tool itself began; for those who end its turn."""
 
@@ -130,10 +133,14 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
     def progress(self, text: str) -> None:
         """Tell how far the call is, from the event loop or from the tool's own thread."""
         text = made_valid(plain(text))[0]
-        if trio.lowlevel.in_trio_run():
+        if not trio.lowlevel.in_trio_run():
+            trio.from_thread.run_sync(self.tell, text)
+        elif self.home in (None, trio.lowlevel.current_trio_token()):
             self.tell(text)
         else:
-            trio.from_thread.run_sync(self.tell, text)
+            # A tool in a thread has a loop of its own, which must not wake what waits in ours.
+            with suppress(trio.RunFinishedError):
+                self.home.run_sync_soon(self.tell, text)
 
     def for_call(
         self, call: CallId, surroundings: Surroundings, tell: Callable[[str], object]
@@ -148,6 +155,7 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
             surroundings,
             self.folder,
             tell,
+            trio.lowlevel.current_trio_token(),
         )
 
     def __repr__(self) -> str:

@@ -125,6 +125,7 @@ class Turn:
                 try:
                     ending = await self._go()
                 finally:
+                    actor.services.waits.over(actor.id)
                     turns.leave()
         except Exception:
             # What fails while it is being cut off does not matter any more.

@@ -49,9 +49,16 @@ class Waits:
             yield
         finally:
             targets.remove(target)
-            if not targets:
-                del self._targets[waiter]
-                self._turns.return_at_once()
+            if not targets and self._targets.get(waiter) is targets:
+                self.over(waiter)
+
+    def over(self, waiter: SessionId) -> None:
+        """Nothing of ``waiter``'s turn waits any more, or its turn is over and waits for nobody.
+
+        A task that outlives its turn, as a thread does, goes on waiting in nobody's way.
+        """
+        if self._targets.pop(waiter, None) is not None:
+            self._turns.return_at_once()
 
     def _reaches(self, start: SessionId, end: SessionId) -> bool:
         """Whether ``start`` is ``end`` or waits for it, directly or over others."""

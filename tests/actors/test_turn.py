@@ -274,14 +274,17 @@ async def test_failing_deps_fail_the_turn(stage: Stage) -> None:
         await check_conversation(session)
 
 
-async def test_a_broken_composer_leaves_the_message_unsent(stage: Stage) -> None:
-    """R80, R81: what a host brings may fail; the message is kept and can be sent again."""
+@pytest.mark.parametrize("failure", [ZeroDivisionError, SystemExit, GeneratorExit])
+async def test_a_broken_composer_leaves_the_message_unsent(
+    stage: Stage, failure: type[BaseException]
+) -> None:
+    """R80, R81, R168: what a host brings may fail; the message is kept and can be sent again."""
     broken = [True]
 
     def composing(ingredients: Ingredients) -> Composition:
         if broken:
             broken.clear()
-            raise ZeroDivisionError
+            raise failure
         return compose(ingredients)
 
     stage.plays("Hello.")
@@ -289,5 +292,5 @@ async def test_a_broken_composer_leaves_the_message_unsent(stage: Stage) -> None
         session = await opened(host)
         receipt = await session.prompt("Hi")
         outcome = await session.outcome(receipt)
-        assert (outcome.end, "ZeroDivisionError" in outcome.reason) == ("not_sent", True)
+        assert (outcome.end, failure.__name__ in outcome.reason) == ("not_sent", True)
         assert (await session.outcome(await session.retry(receipt))).text == "Hello."

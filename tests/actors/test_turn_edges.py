@@ -255,3 +255,28 @@ async def _until_ended(events: Events) -> AsyncIterator[object]:
 async def _only(session: Session) -> TurnRecord:
     (turn,) = [turn async for turn in session.turns()]
     return turn
+
+
+async def test_progress_of_a_loop_in_a_thread_wakes_ours_in_ours(stage: Stage) -> None:
+    """R168, R220: a tool in a thread may run a loop of its own, and tell from there."""
+
+    @tool(effect="read")
+    def nested(context: ToolContext[object]) -> str:
+        """Run a loop."""
+
+        async def inside() -> None:
+            context.progress("half way")
+
+        trio.run(inside)
+        return "ok"
+
+    stage.plays(call("nested"), "Done.")
+    async with stage.host(tools=[nested]) as host:
+        session = await opened(host)
+        events = session.events(after=(await session.state()).cursor)
+        receipt = await session.prompt("Hi")
+        with trio.fail_after(5):
+            told = [type(event).__name__ async for event in _until_ended(events)]
+        assert "ToolProgress" in told
+        assert (await session.outcome(receipt)).text == "Done."
+        assert (await conversation(session))[-2] == "[ok]"

@@ -179,3 +179,56 @@ def test_waiting_is_forgotten_when_it_ends() -> None:
         assert places.free == 5
     assert not waits._targets
     assert places.free == 3
+
+
+def test_what_outlives_its_turn_waits_in_nobodys_way() -> None:
+    """P157, R185: the turn's end gives its one place back once, and takes it out of circles."""
+    places = Turnstile(3)
+    waits = Waits(places)
+    with waits.waiting(A, B):
+        assert places.free == 4
+        waits.over(A)
+        assert places.free == 3
+        with waits.waiting(B, A), waits.waiting(A, C):
+            assert places.free == 5
+    assert not waits._targets
+    assert places.free == 3
+
+
+async def test_a_left_task_leaves_the_places_as_they_are() -> None:
+    """R185: a task that a tool leaves behind waits on, and no turn more may run for it."""
+
+    @tool(effect="read")
+    async def leave(context: ToolContext[dict[str, Any]]) -> str:
+        """Leave a task behind that asks the other session."""
+        context.deps["nursery"].start_soon(context.deps["b"].ask, "go")
+        await wait_all_tasks_blocked()
+        return "started"
+
+    @tool(effect="read")
+    async def hold(context: ToolContext[dict[str, Any]]) -> str:
+        """Wait to be let go."""
+        await context.deps["go"].wait()
+        return "held"
+
+    deps: dict[str, Any] = {"go": trio.Event()}
+    agents = [agent(name=name, model=name) for name in ("leaves", "holds")]
+    models = {
+        "leaves": Looping((call("leave"), "Done.")),
+        "holds": Looping((call("hold"), "Done.")),
+    }
+    places = Limits(running_turns_max=2)
+    async with (
+        trio.open_nursery() as nursery,
+        stage(
+            agents=agents, models=models, tools=[leave, hold], deps=lambda _: deps, limits=places
+        ) as on,
+    ):
+        deps["nursery"], deps["b"] = nursery, await on.session("b", agent="holds")
+        a = await on.session("a", agent="leaves")
+        assert (await a.ask("go")).end == "done"
+        assert on.host.services.turns.free == 1
+        assert not on.host.services.waits._targets
+        deps["go"].set()
+        await wait_all_tasks_blocked()
+        assert on.host.services.turns.free == 2
