@@ -2,20 +2,27 @@
 
 from typing import Any
 
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import tool
+from greenroom.actors import ToolContext, tool
 from greenroom.actors.models.scripted import CutOff, Stalled, Streamed, call
+from greenroom.actors.subscribers import PROGRESS_MAX, Subscribers
+from greenroom.protocol.errors import SaveFailed, StoreFull
 from greenroom.protocol.event import (
     NumberedEvent,
     Replied,
+    SessionOpened,
     TextDelta,
+    ToolProgress,
     TurnEnded,
 )
+from greenroom.protocol.identity import SessionId
 from greenroom.protocol.receipt import Cursor
+from greenroom.store import Commit, open_memory
 from tests.actors.listening import (
     Paced,
     assert_text_stands_before_its_reply,
@@ -24,6 +31,7 @@ from tests.actors.listening import (
     spoken,
 )
 from tests.actors.stage import stage, until_ended
+from tests.actors.world import FULL
 
 WORDS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -180,3 +188,54 @@ async def test_live_words_are_not_stored() -> None:
         assert on.store.last_number() == before + 2
         told = await until_ended(session)
         assert spoken(told) == {(1, 0): "One two."}
+
+
+@tool(effect="write", confined=True)
+async def telling(context: ToolContext[object]) -> str:
+    """Tell progress, more than waits for anybody."""
+    for number in range(PROGRESS_MAX + 8):
+        context.progress(f"step {number}")
+    return "done"
+
+
+async def test_progress_that_nobody_read_is_gone_with_its_call() -> None:
+    """R220: it is live; who reads after the call's result finds that, and no old progress."""
+    asked = Stalled(trio.Event(), "Done.")
+    async with stage(call("telling"), asked, tools=[telling]) as on:
+        session = await on.session(preset=FULL)
+        events = session.events()
+        receipt = await session.prompt("go")
+        await asked.reached.wait()
+        told = [type(await anext(events)).__name__ for _ in range(6)]
+        assert told[-1] == "ToolReturned"
+        assert not on.host.services.subscribers[session.id].progress
+        asked.until.set()
+        await session.outcome(receipt)
+
+
+async def test_progress_is_gone_with_a_turn_that_is_not_saved() -> None:
+    """R205, R220: where no commit tells of the call's result, the turn's end takes it away."""
+    async with (
+        open_memory() as store,
+        stage(call("telling"), "Done.", tools=[telling], store=store) as on,
+    ):
+        session = await on.session(preset=FULL)
+        events = session.events()
+        fault = StoreFull("The disk is full.")
+        store.faults.fail_next(fault, where=lambda op: isinstance(op, Commit), skip=2)
+        with pytest.raises(SaveFailed):
+            await session.ask("go")
+        shared = on.host.services.subscribers[session.id]
+        assert (len(shared.progress), shared.progressed) == (0, PROGRESS_MAX + 8)
+        await session.flush()
+        assert isinstance(await anext(events), SessionOpened)
+
+
+async def test_only_so_much_progress_waits() -> None:
+    """R220: a reader that is slow gets the newest words of a tool that tells without end."""
+    told = [ToolProgress(1, "c", f"{n}") for n in range(PROGRESS_MAX + 8)]
+    async with open_memory() as store:
+        shared = Subscribers(SessionId("default", "ann"), store, 0)
+        for progress in told:
+            shared.tell_progress(progress)
+    assert list(shared.progress) == told[8:]

@@ -1,10 +1,14 @@
 """Laws of all commands: help, usage, and what a person is told when something is missing."""
 
+import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.actors.cli.commands import ran, ran_without
+from tests.actors.cli.commands import command, environment, ran, ran_without
 
 COMMANDS = ("demo", "chat", "sessions", "show", "request", "schema")
 
@@ -139,3 +143,30 @@ def test_a_key_that_is_no_text_is_told_in_a_sentence(
     assert done.returncode == 1
     assert done.stderr.startswith("greenroom: ")
     assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_of_few_letters_gets_what_it_can_show(tmp_path: Path) -> None:
+    """R232: what a terminal has no letter for is no failure of the command."""
+    store = str(tmp_path / "s")
+    ran(tmp_path, "demo", "--sessions", "1", "--turns", "1", "--store", store)
+    listed = ran(tmp_path, "sessions", "--json", "--store", store)
+    key = json.loads(listed.stdout)["session"]["key"]
+    done = ran(tmp_path, "show", key, "--store", store, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "?" in done.stdout
+
+
+def test_a_reader_that_has_left_ends_the_command_quietly(tmp_path: Path) -> None:
+    """A closed pipe is told by the exit code that a shell expects of it, and by nothing else."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command("schema"),
+        env=environment(tmp_path),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
