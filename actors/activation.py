@@ -10,6 +10,7 @@ from msgspec import structs
 from greenroom.actors.conversation import Conversation, rebuilt
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.interrupted import settle_interrupted
+from greenroom.actors.restoring import restore_parked
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
 from greenroom.actors.waiting import Slot
@@ -26,7 +27,9 @@ from greenroom.protocol.errors import (
     UnknownPreset,
 )
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.parked import parked_of
 from greenroom.protocol.permission import Preset
+from greenroom.protocol.phase import Phase
 from greenroom.protocol.prompt_checkpoint import replay
 from greenroom.protocol.rebuild import Projector, submission_of
 from greenroom.protocol.record import (
@@ -55,7 +58,7 @@ async def activated(services: Services, session: SessionId) -> SessionActor:
         raise SetAside(
             f"The session {session} cannot be opened: {error.sentence}", session=str(session)
         ) from error
-    if tally.open_turn is not None:
+    if tally.open_turn is not None and actor.phase is not Phase.PARKED:
         await settle_interrupted(actor, tally.open_turn, tally.since)
     return actor
 
@@ -79,6 +82,8 @@ def _read_back(
     store = services.store
     records = [record for entry in store.read(session) for record in decode_records(entry.records)]
     tally = Tally(records)
+    start = tally.open_turn
+    parked = None if start is None else parked_of(start, tally.since)
     if tally.opened is None:
         raise StoreDamaged(f"The session {session} has no first record.")
     check_anchors(tally.snapshots, tally.users)
@@ -86,9 +91,10 @@ def _read_back(
     header = structs.replace(
         header,
         users=tally.users,
-        messages=tally.messages,
+        # Of a turn that goes on, its own messages are counted with its end.
+        messages=tally.messages - (parked.added - 1 if parked else 0),
         turns=max(header.turns, tally.turns),
-        open_turn=tally.open_turn.turn if tally.open_turn else None,
+        open_turn=None if start is None else start.turn,
     )
     kept, conversation, sent = None, Conversation(), None
     if header.composition is not None:
@@ -110,6 +116,8 @@ def _read_back(
         kept,
         sent,
     )
+    if parked is not None:
+        restore_parked(actor, parked, records)
     return actor, tally
 
 

@@ -34,7 +34,7 @@ from greenroom.protocol.errors import (
 from greenroom.protocol.identity import check_name
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import UserMessage, is_blank, text_of
-from greenroom.protocol.phase import TURN_PHASES, Phase
+from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.receipt import Cursor, Outcome, Receipt, ReceiptStatus, When
 from greenroom.protocol.record import Accepted
 from greenroom.protocol.selection import resolve_picks
@@ -227,7 +227,7 @@ async def _queue(actor: SessionActor, message: Admitted) -> Receipt:
 
 def _acceptance(actor: SessionActor, submission: Submission, *, own_turn: bool) -> Accepted:
     gateway, turn = actor.gateway, actor.turn
-    running = turn.number if turn is not None and actor.phase in TURN_PHASES else None
+    running = turn.number if turn is not None and actor.phase in OPEN_PHASES else None
     steers = running is not None and not own_turn and gateway.would_steer(submission)
     status: ReceiptStatus = "steered" if steers else "queued"
     first = submission.when == "interrupt"

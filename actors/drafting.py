@@ -141,6 +141,31 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     return draft
 
 
+def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:
+    """What a parked turn goes on with: it commits anew to what is in force now (R157).
+
+    The kept prompt and the model are those it began with.
+
+    Raises:
+        UnknownAgent, UnknownModel: the workspace or the host does not have them any more.
+    """
+    services, kept = actor.services, actor.kept
+    assert kept is not None, "a turn that was dispatched has a kept prompt"
+    person = actor.header.person if start.with_person else None
+    return Draft(
+        start,
+        kept,
+        kept.under(actor.preset, with_person=start.with_person),
+        services.model_named(start.model),
+        actor.preset,
+        services.door.box(services.workspace.agent(actor.header.agent)),
+        SessionInfo(actor.id, actor.header.agent, person, start.turn),
+        actor.conversation,
+        actor.conversation.plus(()),
+        _NO_BLOBS,
+    )
+
+
 _NO_BLOBS: dict[str, bytes] = {}
 
 

@@ -15,7 +15,7 @@ from greenroom.actors.drafting import Draft
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
-from greenroom.actors.tools import Finished
+from greenroom.actors.tools import Finished, blobs_of
 from greenroom.protocol.budget import images_in
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.record import AnyRecord, Header, Returned, Steer
@@ -30,6 +30,8 @@ class Following(msgspec.Struct, frozen=True, gc=False):
 
     records: Sequence[AnyRecord]
     addition: Addition
+    messages: int
+    """Those of the conversation in it: notes are none (R50)."""
     steers: list[Waiting]
     header: Header | None
     """It counts user messages; without steers it stays as it is stored."""
@@ -57,6 +59,8 @@ def following(
     finished = this.finished(actor.services.door)
     results = [] if this.answer_saved else [this.answer.body]
     results += [bytes(one.result.body) for one in finished]
+    said = len(results)
+    results += [bytes(note.body) for note in this.notes]
     steers = _steers_taken(actor, draft, steers_most)
     addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
     while steers and not draft.fits(addition):
@@ -73,6 +77,7 @@ def following(
         tuple([one.result for one in finished]),
         addition.digest.of(draft.variant.frame),
         tuple([Steer(e.submission.message, header.users + n) for n, e in enumerate(steers)]),
+        this.notes,
     )
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     unstored = [entry for entry in steers if entry.seq is None]
@@ -80,6 +85,7 @@ def following(
     return Following(
         records,
         addition,
+        said + len(steers),
         steers,
         structs.replace(header, users=header.users + len(steers)) if steers else None,
         _blobs_of(finished, unstored),
@@ -104,11 +110,7 @@ def _steers_taken(actor: "SessionActor", draft: Draft, most: int) -> list[Waitin
 
 def _blobs_of(finished: Sequence[Finished], unstored: Sequence[Waiting]) -> dict[str, bytes]:
     """What a round stores by content: long results, and the images of steers it makes durable."""
-    blobs = {
-        one.result.object: one.blob
-        for one in finished
-        if one.blob is not None and one.result.object is not None
-    }
+    blobs = blobs_of(finished)
     for entry in unstored:
         blobs.update(entry.blobs)
     return blobs

@@ -71,6 +71,11 @@ class Gateway:
         return not self._line and not self._arriving
 
     @property
+    def is_stored(self) -> bool:
+        """Nothing of it is in memory only, or on its way (R93)."""
+        return not self._arriving and all(entry.seq is not None for entry in self._line)
+
+    @property
     def length(self) -> int:
         """Messages queued or on their way."""
         return len(self._line) + len(self._arriving)

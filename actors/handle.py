@@ -15,10 +15,12 @@ from greenroom.actors.admission import (
     checked,
     stored_first,
 )
-from greenroom.actors.border import check_names, check_number, check_skills
+from greenroom.actors.answering import answer_in
+from greenroom.actors.border import check_names, check_number
 from greenroom.actors.content import Sent
 from greenroom.actors.listing import Listing
 from greenroom.actors.reading import SessionReader
+from greenroom.actors.selecting import check_selection
 from greenroom.actors.session import SessionActor
 from greenroom.actors.settings import configure, dispose, recall
 from greenroom.actors.settling import unsaved
@@ -29,18 +31,17 @@ from greenroom.protocol.errors import (
     Missing,
     Refused,
     SaveFailed,
-    SkillNotGiven,
     WouldWaitForItself,
 )
 from greenroom.protocol.identity import MessageId, SessionId, TurnId, check_name
-from greenroom.protocol.phase import TURN_PHASES, Phase
+from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.question import Answer, Question
 from greenroom.protocol.rebuild import SentRequest, submission_of
 from greenroom.protocol.receipt import Cursor, Outcome, Receipt, When
 from greenroom.protocol.record import Accepted, Ended, ModelChanged, NotSent, PresetChanged
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
-from greenroom.protocol.selection import resolve_picks
 from greenroom.protocol.state import SessionState
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import TurnRecord
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 _NOBODY: Final = nullcontext()
 """A caller who runs in no turn waits in nobody's way."""
+_RESTS: Final = frozenset({Phase.SETTLING, Phase.PARKED})
+"""Phases of an open turn in which no tool of it runs."""
 
 
 class Session:
@@ -186,7 +189,7 @@ class Session:
         if running is None or running.waits is not services.waits:
             return None
         actor = self._host.live(running.session)
-        if actor is None or actor.turn is None or actor.phase is Phase.SETTLING:
+        if actor is None or actor.turn is None or actor.phase in _RESTS:
             return None
         return running.session if actor.turn.number == running.turn else None
 
@@ -237,12 +240,22 @@ class Session:
     async def cancel(self, turn: TurnId | None = None, /) -> bool:
         """End the running turn (or only that one); False when there is none to end (R180)."""
         actor = self._live()
+        if actor is None and self._reader.header().parked is not None:
+            actor = await self._actor()
         await trio.lowlevel.checkpoint_if_cancelled()
-        if actor is None or actor.turn is None or actor.phase not in TURN_PHASES:
+        if actor is None or actor.turn is None or actor.phase not in OPEN_PHASES:
             return False
         if turn is not None and actor.turn.number != turn:
             return False
         return actor.turn.stop("cancelled", "Cancelled by the caller.")
+
+    async def answer(self, question: str, answer: Answer, /) -> Question:
+        """Answer a question of this session by its id; see ``Scope.answer``.
+
+        A tool whose result comes later may be answered by its ``ToolContext.key``, also before it
+        has said so (R224).
+        """
+        return await answer_in(self._host, self.id, question, answer)
 
     async def dispose(self, *, discard: bool = False) -> None:
         """Let the session go from memory; what is not on disk is written first (R208).
@@ -307,28 +320,10 @@ class Session:
     async def validate_skill_selection(self, skills: Sequence[str], /) -> None:
         """Check a selection: sources are read, no model is called and nothing is written (R28).
 
-        A skill of the kept prompt is valid whatever became of its source: its kept revision is what
-        would be sent (R26).
-
         Raises:
             InvalidInput, SkillNotGiven, SkillUnavailable, TooLarge: what sending it would say.
         """
-        given, header = check_skills(skills), self._reader.header()
-        services = self._host.services
-        kept: frozenset[str] = frozenset()
-        if header.composition is not None:
-            stored = services.kept_prompts.stored(header.composition, services.store.blob)
-            kept = frozenset(skill.id for skill in stored.composition.skills)
-        agent = services.workspace.agent(header.agent)
-        bound, available = services.workspace.skills_for(agent, header.person)
-        for pick in resolve_picks(given, "", (*bound, *available), services.limits):
-            if pick.id in kept:
-                continue
-            package = await trio.to_thread.run_sync(
-                services.workspace.read_skill, pick.id, limiter=services.reading
-            )
-            if not package.body.strip():
-                raise SkillNotGiven(f"The skill {pick.id!r} has no instructions.", skill=pick.id)
+        await check_selection(self._host.services, self._reader.header(), skills)
 
     # --- reading ------------------------------------------------------------------------------
 

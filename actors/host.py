@@ -320,7 +320,7 @@ class Host(Scope):
         shared = self.services.subscribers.get(session)
         if shared is not None:
             shared.close()
-        if actor is not None and actor.phase is Phase.IDLE:
+        if actor is not None and actor.phase in (Phase.IDLE, Phase.PARKED):
             self.close(actor)
 
     def passivate(self, actor: SessionActor) -> None:

@@ -5,7 +5,7 @@ happened, and nothing else can be said of it; so it gets a result that says so, 
 again (R173, R175, P031).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
@@ -14,10 +14,18 @@ from msgspec import structs
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.encoding import decode_message, encode_message
 from greenroom.protocol.errors import SaveFailed, SessionLost
+from greenroom.protocol.identity import CallId
 from greenroom.protocol.message import AssistantMessage, ToolMessage
-from greenroom.protocol.record import CallResult, Dispatched, Ended, Responded, Returned
-from greenroom.protocol.turn import CallState
-from greenroom.protocol.usage import Usage
+from greenroom.protocol.parked import Since, added_by, usage_of
+from greenroom.protocol.record import (
+    Asked,
+    CallResult,
+    Dispatched,
+    Ended,
+    Responded,
+    Resumed,
+    Returned,
+)
 from greenroom.store.contract import Known
 
 UNKNOWN: Final = "Unknown outcome: the host stopped while this call ran; it may have happened."
@@ -25,7 +33,7 @@ NOT_RUN: Final = "Not run: the host stopped before this call began."
 
 
 async def settle_interrupted(
-    actor: SessionActor, start: Dispatched, since: Sequence[Responded | Returned]
+    actor: SessionActor, start: Dispatched, since: Sequence[Since]
 ) -> None:
     """End the open turn: every call gets a result, and the session takes the next message.
 
@@ -34,14 +42,7 @@ async def settle_interrupted(
         SessionLost: somebody else holds the session by now.
     """
     results = _missing_results(since)
-    usage = Usage()
-    added = 1 + len(results)
-    for record in since:
-        if isinstance(record, Responded):
-            usage += record.usage
-            added += 1
-        else:
-            added += len(record.results) + len(record.steers)
+    usage = usage_of(since)
     ended = Ended(
         actor.services.world.now(),
         start.turn,
@@ -50,12 +51,13 @@ async def settle_interrupted(
         "interrupted",
         results,
         "",
-        added,
+        added_by(since) + len(results),
         usage,
     )
     header = structs.replace(
         actor.header,
         open_turn=None,
+        parked=None,
         messages=actor.header.messages + len(results),
         usage=actor.header.usage + usage,
     )
@@ -71,17 +73,36 @@ async def settle_interrupted(
     actor.conversation.adopt(actor.conversation.plus(chunks))
 
 
-def _missing_results(since: Sequence[Responded | Returned]) -> tuple[CallResult, ...]:
+def _missing_results(since: Sequence[Since]) -> tuple[CallResult, ...]:
     """Results for the calls of a committed answer whose outcomes were not committed (R173)."""
-    if not since or not isinstance(since[-1], Responded):
+    place = _last_answer(since)
+    if place is None:
         return ()
-    answer = since[-1]
+    answer, behind = since[place], since[place + 1 :]
+    assert isinstance(answer, Responded)
     message = decode_message(answer.body)
     assert isinstance(message, AssistantMessage)
-    results = []
-    for call in message.tool_calls:
-        writes = call.id in answer.intents
-        body = encode_message(ToolMessage(call.id, UNKNOWN if writes else NOT_RUN))
-        state: CallState = "unknown" if writes else "not_run"
-        results.append(CallResult(call.id, msgspec.Raw(body), state))
-    return tuple(results)
+    told = {r.call for record in behind if isinstance(record, Asked) for r in record.results}
+    begun = {*answer.intents}
+    for record in behind:
+        if isinstance(record, Resumed):
+            begun.update(record.intents)
+        elif isinstance(record, Asked):
+            begun.update(one.call for one in record.questions if one.kind == "result")
+    return tuple([_result(call.id, begun) for call in message.tool_calls if call.id not in told])
+
+
+def _last_answer(since: Sequence[Since]) -> int | None:
+    """Where the answer stands whose outcomes are missing; None: they were committed."""
+    for place in range(len(since) - 1, -1, -1):
+        if isinstance(since[place], Returned):
+            return None
+        if isinstance(since[place], Responded):
+            return place
+    return None
+
+
+def _result(call: CallId, begun: Collection[CallId]) -> CallResult:
+    writes = call in begun
+    body = encode_message(ToolMessage(call, UNKNOWN if writes else NOT_RUN))
+    return CallResult(call, msgspec.Raw(body), "unknown" if writes else "not_run")

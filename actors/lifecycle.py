@@ -14,10 +14,14 @@ import trio
 
 from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Model
+from greenroom.actors.questions import open_questions
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
+from greenroom.actors.terms import ANSWER, EXPIRY, WAITING
 from greenroom.actors.watch import watch
 from greenroom.protocol.errors import GreenroomError
+from greenroom.protocol.phase import Phase
+from greenroom.protocol.question import overdue
 
 if TYPE_CHECKING:
     from greenroom.actors.host import Host
@@ -66,6 +70,8 @@ async def look_after(host: "Host", scope: trio.CancelScope) -> None:
             nursery.start_soon(watch, host.services)
             if host.services.policy.revive and not host.services.store.read_only:
                 nursery.start_soon(_revive, host)
+            if not host.services.store.read_only:
+                nursery.start_soon(_settle_overdue, host)
 
 
 async def _passivate_idle(host: "Host") -> None:
@@ -79,14 +85,30 @@ async def _passivate_idle(host: "Host") -> None:
 def _passivate_older(host: "Host", deadline: float) -> None:
     # A function of its own, so that no variable of the loop keeps the last one while it sleeps.
     for actor in list(host.services.actors.values()):
-        if actor.is_quiet and actor.last_active <= deadline:
+        if actor.may_rest and actor.last_active <= deadline:
             host.passivate(actor)
 
 
+async def _settle_overdue(host: "Host") -> None:
+    """Settle by policy what nobody answered in its time; the turns go on (R223, R224)."""
+    services = host.services
+    while True:
+        await trio.sleep(services.limits.overdue_seconds)
+        now = services.world.now()
+        for question in open_questions(services.store, None, among=EXPIRY):
+            if question.expires is not None and question.expires <= now:
+                try:
+                    await host.answer(question, overdue(question))
+                except GreenroomError as error:
+                    _log.error("A question of %s is overdue: %s", question.session, error)
+
+
 async def _revive(host: "Host") -> None:
-    """Let sessions with queued messages go on, one after the other (R93)."""
+    """Let sessions go on that have messages queued, or a turn with all its answers (R93, R161)."""
+    waiting = frozenset(host.services.store.find(WAITING, ANSWER))
     async for summary in Listing(lambda: host.summaries(None)):
-        if summary.phase in ("queued", "interrupted"):
+        answered = summary.phase == Phase.PARKED.value and summary.session not in waiting
+        if answered or summary.phase in ("queued", "interrupted"):
             try:
                 await host.activate(summary.session)
             except GreenroomError:
@@ -106,7 +128,7 @@ async def stop(services: Services, helpers: trio.CancelScope) -> None:
             actor.turn.stop("interrupted", "The host stopped.")
     with trio.move_on_after(bound):
         # Where the actors' nursery failed there is no task left that could settle a turn.
-        while not tasks.cancel_called and any(actor.turn is not None for actor in actors):
+        while not tasks.cancel_called and any(map(_runs, actors)):
             await services.settled.wait()
         for actor in actors:
             await _last_flush(actor)
@@ -115,6 +137,10 @@ async def stop(services: Services, helpers: trio.CancelScope) -> None:
         async with trio.open_nursery() as nursery:
             for model in {id(model): model for model in services.models.values()}.values():
                 nursery.start_soon(_close, model)
+
+
+def _runs(actor: SessionActor) -> bool:
+    return actor.turn is not None and actor.turn.runs
 
 
 def ended(services: Services) -> None:

@@ -12,7 +12,7 @@ from greenroom.actors.said import SAID_MAX, pass_on, plain, said_by, sentence_of
 from greenroom.actors.services import Services
 from greenroom.actors.subscribers import LiveText
 from greenroom.protocol.errors import ModelFailed
-from greenroom.protocol.identity import TurnId, made_valid
+from greenroom.protocol.identity import SessionId, TurnId, made_valid
 from greenroom.protocol.record import AnyRecord, Responded
 from greenroom.protocol.request import ModelRequest
 
@@ -69,7 +69,7 @@ class Stream:
     """
 
     services: Services
-    draft: Draft
+    session: SessionId
     turn: TurnId
     block: int = -1
     live: LiveText | None = None
@@ -78,7 +78,7 @@ class Stream:
     def begun(self) -> LiveText:
         """An answer begins, or begins anew: the text that readers see from now on."""
         self.block += 1
-        shared = self.services.subscribers.get(self.draft.info.id)
+        shared = self.services.subscribers.get(self.session)
         live = self.live = LiveText(self.turn, self.block, None if shared is None else shared.bell)
         if shared is not None:
             shared.live = live
@@ -93,18 +93,18 @@ class Stream:
     def end(self) -> None:
         """Nothing more comes."""
         self.live = None
-        shared = self.services.subscribers.get(self.draft.info.id)
+        shared = self.services.subscribers.get(self.session)
         if shared is not None:
             shared.live = None
             shared.progress.clear()
 
-    async def ask(self, conversation: Conversation) -> ModelResponse:
+    async def ask(self, draft: Draft, conversation: Conversation) -> ModelResponse:
         """Hand the committed request to the model port, and wait for the whole answer.
 
         Raises:
             ModelFailed: whatever the port raised, or that it returned what is no answer.
         """
-        draft, kept = self.draft, self.draft.kept.composition
+        kept = draft.kept.composition
         request = ModelRequest(
             kept.model,
             draft.variant.system.text,

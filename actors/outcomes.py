@@ -15,6 +15,11 @@ class Outcomes:
 
     _slots: dict[MessageId, list[Slot[Outcome | Known]]] | None = None
 
+    @property
+    def are_awaited(self) -> bool:
+        """Whether anybody waits."""
+        return any((self._slots or {}).values())
+
     def wait_for(self, message: MessageId) -> Slot[Outcome | Known]:
         """A slot that gets the message's outcome."""
         slot: Slot[Outcome | Known] = Slot()

@@ -17,9 +17,11 @@ from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import Missing, StoreDamaged
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.message import UserMessage
-from greenroom.protocol.phase import TURN_PHASES, Phase
+from greenroom.protocol.parked import questions_of
+from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.question import Question
 from greenroom.protocol.rebuild import (
     Projector,
     SentRequest,
@@ -75,7 +77,7 @@ class SessionReader:
         stored, actor = self.stored(), self._live()
         header = actor.header if actor is not None else decode_header(stored.header)
         entries = originals_of(self.records(), self._blob)
-        running = actor is not None and actor.phase in TURN_PHASES and actor.turn is not None
+        running = actor is not None and actor.phase in OPEN_PHASES and actor.turn is not None
         return SessionState(
             session=self.id,
             agent=header.agent,
@@ -102,6 +104,11 @@ class SessionReader:
         for turn in turns_of(self.records(), self.header().agent):
             kept = self.services.kept_prompts.stored(turn.composition, blob)
             yield structs.replace(turn, skills=(*kept.uses, *turn.skills))
+
+    def question(self, name: str) -> Question | None:
+        """A question of that id, with its answer if it has one (R223)."""
+        asked = questions_of(self.id, self.committed())
+        return next((each for each in asked if each.id == name), None)
 
     def request(self, turn: TurnId, round_: int) -> SentRequest:
         """A request, rebuilt (R196)."""
@@ -183,6 +190,8 @@ def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
 def _phase(stored: Stored, header: Header, actor: SessionActor | None) -> str:
     if actor is not None:
         return actor.phase.value
+    if header.parked is not None:
+        return Phase.PARKED.value
     if header.open_turn is not None:
         return "interrupted"
     return "queued" if stored.queued else "idle"

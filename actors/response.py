@@ -6,8 +6,8 @@ from typing import Any, Final, get_args, get_type_hints
 import msgspec
 
 from greenroom.actors.models.port import ModelResponse, RequestedCall
-from greenroom.protocol.encoding import encode_message
-from greenroom.protocol.errors import ModelFailed
+from greenroom.protocol.encoding import decode_message, encode_message
+from greenroom.protocol.errors import ModelFailed, StoreDamaged
 from greenroom.protocol.identity import TurnId, call_id, made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
@@ -17,6 +17,7 @@ from greenroom.protocol.message import (
     OpaquePart,
     TextPart,
     ToolCall,
+    text_of,
 )
 from greenroom.protocol.record import ProviderId, Responded
 from greenroom.protocol.usage import Usage
@@ -29,13 +30,22 @@ _COUNT_MAX: Final = 2**53
 """The largest whole number that every reader of JSON reads exactly."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class Reply(msgspec.Struct, frozen=True, gc=False):
     """A model's whole answer, encoded once: its record, and the calls that it asks for."""
 
     record: Responded
     body: bytes
     text: str
     calls: tuple[ToolCall, ...]
+
+
+def answer_from(record: Responded) -> Reply:
+    """An answer as it was stored. Raises :class:`StoreDamaged` if it is none."""
+    body = bytes(record.body)
+    message = decode_message(body)
+    if not isinstance(message, AssistantMessage):
+        raise StoreDamaged("What stands for a model's answer is another message.")
+    return Reply(record, body, text_of(message.content), message.tool_calls)
 
 
 def checked(response: object, model: str) -> ModelResponse:
@@ -105,7 +115,7 @@ def is_empty(response: ModelResponse) -> bool:
 
 def answer_of(
     response: ModelResponse, turn: TurnId, round_: int, block: int, at: int, limits: Limits
-) -> Answer:
+) -> Reply:
     """The answer as it is stored: valid text, and calls under ids of ours (R181, R194).
 
     Raises:
@@ -146,7 +156,7 @@ def answer_of(
         tuple(names),
         mended,
     )
-    return Answer(record, body, text, tuple(calls))
+    return Reply(record, body, text, tuple(calls))
 
 
 def _check_size(response: ModelResponse, bound: int) -> None:

@@ -1,6 +1,6 @@
 """The calls of one answer: each is decided, run or not, and gets its one result (R175)."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -8,18 +8,22 @@ import attrs
 import trio
 from msgspec import structs
 
+from greenroom.actors.asking import answered, approval_of, granted, result_of
 from greenroom.actors.drafting import Draft
-from greenroom.actors.response import Answer
+from greenroom.actors.response import Reply
 from greenroom.actors.start import Start
 from greenroom.actors.surroundings import TurnSurroundings
-from greenroom.actors.tool import ToolContext
+from greenroom.actors.tool import Later, ToolContext
 from greenroom.actors.tools import Door, Finished, Ticket
-from greenroom.protocol.identity import CallId
+from greenroom.protocol.identity import CallId, SessionId
+from greenroom.protocol.question import Answer, Asking
+from greenroom.protocol.record import Asked, PlatformNote
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 NOT_RUN: Final = "Not run: the turn ended before this call began."
+NOT_COME: Final = "Unknown outcome: the turn ended before the result of this call came."
 UNKNOWN: Final = "Interrupted: this call was running when the turn ended; it may have happened."
 
 
@@ -27,10 +31,16 @@ UNKNOWN: Final = "Interrupted: this call was running when the turn ended; it may
 class Round:
     """An answer with calls, from when it came until its outcomes are committed."""
 
-    answer: Answer
+    answer: Reply
     tickets: Sequence[Ticket]
     answer_saved: bool = False
-    """The answer is committed, because tools that write follow it (R172)."""
+    """The answer is committed, because tools that write follow it, or questions (R172)."""
+    notes: tuple[PlatformNote, ...] = ()
+    """What the platform says behind the results (R151)."""
+    _told: frozenset[CallId] = frozenset()
+    """The calls whose results are committed already, with what the round asked."""
+    _later: dict[CallId, Later] = attrs.field(factory=dict)
+    """The calls that were begun and whose results come later (R224)."""
     _results: dict[CallId, Finished] = attrs.field(factory=dict)
     _starts: dict[CallId, Start] = attrs.field(factory=dict)
     """Of the calls that were handed to the door."""
@@ -40,6 +50,22 @@ class Round:
         """The calls that may change something: durable before any of them starts."""
         return tuple([ticket.call.id for ticket in self.tickets if ticket.writes])
 
+    @classmethod
+    def restored(cls, answer: Reply, told: frozenset[CallId], asked: Asked) -> "Round":
+        """The round of a turn that was read back, as it waited."""
+        awaited = [one.call for one in asked.questions if one.kind == "result"]
+        tickets = [Ticket(call, None, call.function.arguments, "ask") for call in answer.calls]
+        this = cls(answer, tickets, answer_saved=True, told=told)
+        this._later = dict.fromkeys(awaited, Later())
+        return this
+
+    @property
+    def untold(self) -> int:
+        """How many of its calls have no result on disk."""
+        return len(self.answer.calls) - len(self._told)
+
+    # --- running ------------------------------------------------------------------------------
+
     async def run(self, actor: "SessionActor", draft: Draft, context: ToolContext[Any]) -> None:
         """Run what may run, at once where there are several; the rest is told why not."""
         # Cancelled while the answer was saved: then no tool of it starts.
@@ -47,10 +73,12 @@ class Round:
         door = actor.services.door
         running = []
         for ticket in self.tickets:
+            call = ticket.call.id
+            if call in self._results or call in self._told or call in self._later:
+                continue
             if ticket.may_run:
                 running.append(ticket)
-            else:
-                call = ticket.call.id
+            elif not ticket.asks:
                 self._results[call] = door.finished(call, ticket.reason, "refused")
         around = TurnSurroundings(actor, draft)
         if len(running) == 1:
@@ -66,16 +94,100 @@ class Round:
         call = ticket.call.id
         own = context.for_call(call, around, partial(around.tell, call))
         self._starts[call] = own.start
-        self._results[call] = await door.run(ticket, own)
+        outcome = await door.run(ticket, own)
+        if isinstance(outcome, Later):
+            self._later[call] = outcome
+        else:
+            self._results[call] = outcome
 
     def finished(self, door: Door) -> list[Finished]:
-        """The one result of each call, in order: what came, or what greenroom says of it (R90)."""
-        return [_named(ticket, self._result_of(ticket.call.id, door)) for ticket in self.tickets]
+        """The one result of each call, in order: what came, or what greenroom says of it (R90).
+
+        Those that were committed with what the round asked are left out.
+        """
+        return [
+            _named(ticket, self._result_of(ticket.call.id, door))
+            for ticket in self.tickets
+            if ticket.call.id not in self._told
+        ]
+
+    # --- asking -------------------------------------------------------------------------------
+
+    def asking(self, actor: "SessionActor", answers: Mapping[str, Answer]) -> tuple[Asking, ...]:
+        """What has to be answered before the round can go on; mostly nothing.
+
+        A result that came before its call said that it comes later is taken at once (R224).
+        """
+        asking = []
+        for ticket in self.tickets:
+            call = ticket.call.id
+            if call in self._told or call in self._results:
+                continue
+            later = self._later.get(call)
+            if later is None:
+                asking.append(approval_of(actor.id, ticket, actor.services.approval_expires()))
+                continue
+            question = result_of(actor.id, ticket, later)
+            early = answers.get(question.id)
+            if early is None:
+                asking.append(question)
+            else:
+                self._results[call] = answered(actor.services.door, ticket, early)
+        return tuple(asking)
+
+    def ready(self) -> list[Finished]:
+        """The results that are there, and not on disk yet."""
+        return [
+            _named(ticket, self._results[ticket.call.id])
+            for ticket in self.tickets
+            if ticket.call.id in self._results
+        ]
+
+    def told_so_far(self, ready: Iterable[Finished]) -> None:
+        """The answer and these results are committed before the others."""
+        self.answer_saved = True
+        calls = frozenset(one.result.call for one in ready)
+        self._told |= calls
+        for call in calls:
+            del self._results[call]
+
+    def running(self, session: SessionId, name: str) -> Asking | None:
+        """The question that a running call will ask under that id, if it does (R224)."""
+        for ticket in self.tickets:
+            call = ticket.call.id
+            if call in self._starts and call not in self._results:
+                question = result_of(session, ticket, Later())
+                if question.id == name:
+                    return question
+        return None
+
+    def go_on(
+        self, tickets: Sequence[Ticket], given: Iterable[tuple[Asking, Answer]], door: Door
+    ) -> None:
+        """The round goes on: each call is decided anew, and by its answer (R157, R160)."""
+        answers = {asking.call: (asking, answer) for asking, answer in given}
+        decided = []
+        for ticket in tickets:
+            call = ticket.call.id
+            if call not in answers:
+                decided.append(ticket)
+                continue
+            asking, answer = answers[call]
+            self._later.pop(call, None)
+            allowed = granted(ticket, asking, answer)
+            decided.append(allowed or ticket)
+            if allowed is None:
+                self._results[call] = answered(door, ticket, answer)
+        self.tickets = decided
+
+    # --- results ------------------------------------------------------------------------------
 
     def _result_of(self, call: CallId, door: Door) -> Finished:
         found = self._results.get(call)
         if found is not None:
             return found
+        if call in self._later:
+            return door.finished(call, NOT_COME, "unknown")
         start = self._starts.get(call)
         if start is None or start.give_up():
             return door.finished(call, NOT_RUN, "not_run")

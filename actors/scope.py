@@ -5,14 +5,18 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_cursor, check_labels, check_names
 from greenroom.actors.handle import Session
 from greenroom.actors.listing import Listing
+from greenroom.actors.questions import check_answer, open_questions, session_of
 from greenroom.actors.subscribers import Feed
+from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
 from greenroom.protocol.errors import Busy, Mismatch, Missing
 from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name
+from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import Header, Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
@@ -74,9 +78,8 @@ class Scope:
         handle = Session(self._host, session)
         if preset is not None and preset != self._preset_of(session, header):
             if header.open_turn is not None and self._host.live(session) is None:
-                raise Busy(
-                    f"A turn of the session {session} was interrupted.", reason="interrupted"
-                )
+                what = "was interrupted" if header.parked is None else "is parked"
+                raise Busy(f"A turn of the session {session} {what}.", reason=what)
             await handle.set_permission_preset(preset)
         return handle
 
@@ -134,7 +137,9 @@ class Scope:
         )
         records = (Opened(now, agent, person, chosen, instructions), *history)
         slot: Slot[CreateVerdict] = Slot()
-        operation = Create(session, encode_header(header), encode_records(records), _terms(header))
+        operation = Create(
+            session, encode_header(header), encode_records(records), terms_of(header)
+        )
         services.store.offer(operation, slot.put)
         verdict = await slot.get_shielded()
         match verdict:
@@ -178,6 +183,36 @@ class Scope:
 
         return Listing(found)
 
+    def questions(self, *, kind: Kind | None = None) -> Listing[Question]:
+        """What waits for an answer in this scope, oldest first; nothing is activated (R223).
+
+        Args:
+            kind: only ``"approval"`` or only ``"result"``.
+        """
+        services = self._host.services
+        return Listing(lambda: open_questions(services.store, self._tenant, kind))
+
+    async def answer(self, question: Question | str, answer: Answer, /) -> Question:
+        """Answer a question, from :meth:`questions` or by its id; durable when this returns.
+
+        The first answer stands: who comes later gets the question with that one. With the last
+        answer of a round its turn goes on (R160, R161).
+
+        Returns:
+            The question with the answer that it has.
+
+        Raises:
+            Missing: no open question has that id.
+            InvalidInput, TooLarge: it is no answer to a question of that kind, or cannot be stored.
+            StoreUnavailable: it was not kept; the question is as open as before.
+        """
+        self._host.check_open()
+        services = self._host.services
+        check_answer(answer, services.limits)
+        session = session_of(services.store, self._tenant, question)
+        name = question.id if isinstance(question, Question) else question
+        return await answer_in(self._host, session, name, answer)
+
     def feed(self, *, after: Cursor | None = None) -> Feed:
         """Every numbered event of this scope, in store order, from ``after`` on (R222).
 
@@ -201,12 +236,3 @@ def check_same(session: SessionId, header: Header, agent: str | None, person: st
                 stored=stored,
                 asked=asked,
             )
-
-
-def _terms(header: Header) -> frozenset[tuple[str, str]]:
-    """What ``find`` answers the session by."""
-    terms = {("agent", header.agent)}
-    if header.person is not None:
-        terms.add(("person", header.person))
-    terms.update((f"label:{name}", value) for name, value in header.labels.items())
-    return frozenset(terms)

@@ -42,6 +42,8 @@ class Policy:
     """A message is in the store before its receipt; off: the queue is memory only (R93)."""
     revive: bool = True
     """Sessions with queued messages go on when the host opens, one after the other."""
+    approval_seconds: float | None = None
+    """How long a call waits for its approval; then it counts as declined. None: for ever (R223)."""
 
 
 @attrs.define(eq=False, slots=True)
@@ -89,6 +91,18 @@ class Services:
                 model=key,
                 choices=tuple(sorted(self.models)),
             ) from None
+
+    def model_named(self, name: str) -> Model:
+        """The model that its provider calls so. Raises :class:`UnknownModel`."""
+        for model in self.models.values():
+            if model.name == name:
+                return model
+        raise UnknownModel(f"The host has no model that is named {name!r} any more.", model=name)
+
+    def approval_expires(self) -> int | None:
+        """When a call that is asked about now counts as declined; None: never."""
+        seconds = self.policy.approval_seconds
+        return None if seconds is None else self.world.now() + int(seconds * 1_000)
 
     def published(self, session: SessionId, number: int, records: tuple[AnyRecord, ...]) -> None:
         """A commit of a session is durable: tell those who read."""

@@ -71,6 +71,8 @@ class SessionActor:
     mapped: int | None = None
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
     last_active: float = attrs.field(factory=trio.current_time)
+    answering: trio.Event | None = None
+    """Set when the answer of a question that is on its way has arrived: one at a time."""
     _saving: bool = False
     """A commit is on its way: at most one of a session is."""
     _behind: list[tuple[Saving, Callable[[], Sealed]]] = attrs.field(factory=list)
@@ -90,6 +92,19 @@ class SessionActor:
         """C8's idle: no turn, nothing queued or on its way, nothing unsaved."""
         return self.phase is Phase.IDLE and self.gateway.is_empty and not self.pending
 
+    @property
+    def may_rest(self) -> bool:
+        """Whether it can be read back as it is: nothing runs or is on its way (R184).
+
+        A parked turn, and what is queued behind it, are in the store; who waits for its outcome
+        does so here.
+        """
+        if self.phase is not Phase.PARKED:
+            return self.is_quiet
+        if self.turn is None or self.turn.runs or self._saving or self.answering is not None:
+            return False
+        return self.gateway.is_stored and not self.outcomes.are_awaited
+
     def why_busy(self) -> str:
         """What keeps the session from being quiet, in words (R9)."""
         return BUSY.get(self.phase, "a message is queued")
@@ -104,6 +119,7 @@ class SessionActor:
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
         blobs: Mapping[str, bytes] | None = None,
+        terms: frozenset[tuple[str, str]] | None = None,
         behind: int = 0,
     ) -> Sealed:
         """One boundary as one commit; ``behind`` counts sealed commits that come before it."""
@@ -116,6 +132,7 @@ class SessionActor:
             consumed,
             keys,
             blobs or {},
+            terms=terms,
         )
         before = self.pending.last.header if behind and self.pending else self.header
         return Sealed(commit, tuple(records), header or before)
@@ -128,6 +145,7 @@ class SessionActor:
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
         blobs: Mapping[str, bytes] | None = None,
+        terms: frozenset[tuple[str, str]] | None = None,
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
     ) -> Saving:
         """Seal one boundary and offer it, behind whatever of this session is on its way (R91).
@@ -136,12 +154,13 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
+        seal = partial(
+            self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
+        )
         if self._saving:
-            seal = partial(self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs)
             self._behind.append((saving, seal))
         else:
-            sealed = self.seal(records, header, consumed=consumed, keys=keys, blobs=blobs)
-            self._offer(saving, sealed)
+            self._offer(saving, seal())
         return saving
 
     def save(self, sealed: Sealed) -> Saving:
@@ -270,11 +289,21 @@ class SessionActor:
     # --- turns -------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Start the next turn if the session is idle and a message waits."""
-        if self.phase is not Phase.IDLE or self.services.closing:
+        """Start the next turn if a message waits and none is open; or the one that is answered."""
+        if self.services.closing:
             return
-        if entry := self.gateway.take_prompt():
+        if self.phase is Phase.PARKED:
+            self._resume()
+        elif self.phase is Phase.IDLE and (entry := self.gateway.take_prompt()):
             self.begin(entry)
+
+    def _resume(self) -> None:
+        turn = self.turn
+        assert turn is not None, "a parked turn is not there"
+        if turn.runs or turn.waits_for:
+            return
+        turn.resume(has_place=self.services.turns.enter_nowait())
+        self.services.nursery.start_soon(self._run, turn)
 
     def begin(self, entry: Waiting) -> Turn:
         """Start a turn for a message that was taken: the one path of every start."""
@@ -295,6 +324,12 @@ class SessionActor:
     def turn_over(self) -> None:
         """The turn is settled, or kept unsaved: the next may begin."""
         self.turn = None
+        self.last_active = trio.current_time()
+        self.services.settled.ring()
+        self.go_on()
+
+    def turn_parked(self) -> None:
+        """The turn waits for answers, and nothing of it runs (R161)."""
         self.last_active = trio.current_time()
         self.services.settled.ring()
         self.go_on()

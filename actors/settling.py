@@ -11,9 +11,9 @@ import msgspec
 from msgspec import structs
 
 from greenroom.actors.models.port import ModelResponse
-from greenroom.actors.response import Answer
+from greenroom.actors.response import Reply
 from greenroom.actors.round import Round
-from greenroom.actors.tools import Door
+from greenroom.actors.tools import Door, blobs_of
 from greenroom.protocol.errors import GreenroomError, SaveFailed, StoreFailed, TurnFailed
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.receipt import End
@@ -29,7 +29,7 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
     end: End
     reason: str = ""
     code: str = ""
-    answer: Answer | None = None
+    answer: Reply | None = None
     """The last answer, which is committed with the end."""
 
 
@@ -51,6 +51,8 @@ def settlement(
     turn: TurnId,
     added: int,
     usage: Usage,
+    *,
+    withdrawn: tuple[str, ...] = (),
 ) -> Settlement:
     """The records that end a dispatched turn.
 
@@ -62,6 +64,7 @@ def settlement(
         turn: which turn.
         added: the messages of the turn that are committed already.
         usage: of all its model calls.
+        withdrawn: its questions that are open.
     """
     records: list[AnyRecord] = []
     chunks: list[bytes] = []
@@ -74,11 +77,7 @@ def settlement(
     if open_round is not None:
         finished = open_round.finished(door)
         results = tuple([one.result for one in finished])
-        blobs = {
-            one.result.object: one.blob
-            for one in finished
-            if one.result.object is not None and one.blob is not None
-        }
+        blobs = blobs_of(finished)
     chunks += [bytes(result.body) for result in results]
     text = answer.text if answer is not None and open_round is None else ""
     ended = Ended(
@@ -91,6 +90,7 @@ def settlement(
         text,
         added + len(chunks),
         usage,
+        withdrawn,
     )
     records.append(ended)
     return Settlement(records, ended, chunks, blobs)
@@ -101,6 +101,7 @@ def settled_header(header: Header, messages: int, usage: Usage) -> Header:
     return structs.replace(
         header,
         open_turn=None,
+        parked=None,
         messages=header.messages + messages,
         usage=header.usage + usage,
     )
@@ -127,7 +128,7 @@ def ending_without_answer(response: ModelResponse) -> Ending:
     return Ending("empty", "The model answered nothing.", "empty")
 
 
-def last_of(answer: Answer, response: ModelResponse) -> Ending:
+def last_of(answer: Reply, response: ModelResponse) -> Ending:
     """A turn ends with an answer that asks for no tool."""
     if response.finish == "filter":
         return Ending("refused", WITHHELD, "filtered", answer)

@@ -5,7 +5,6 @@ hints; what it writes is checked against the same hints; what the function retur
 Whether a call may run at all is not decided here, but at the one door to tools.
 """
 
-import hashlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -36,7 +35,7 @@ from greenroom.actors.tool_schema import arguments_struct, described, hints_of, 
 from greenroom.actors.tool_text import Later, Output, check_arguments, in_short, output_of
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.errors import BadArguments, BadTool
-from greenroom.protocol.identity import CallId, SessionId, TurnId, made_valid
+from greenroom.protocol.identity import CallId, SessionId, TurnId, call_key, made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
 from greenroom.protocol.turn import Effect
@@ -53,7 +52,6 @@ __all__ = [
     "Tool",
     "ToolContext",
     "declarations",
-    "idempotency_key",
     "tool",
 ]
 
@@ -128,7 +126,7 @@ class ToolContext(msgspec.Struct, Generic[D_co], frozen=True, eq=False):
     @property
     def key(self) -> str:
         """Names this call: equal over crash, retry and resume, for services that ask (R220)."""
-        return idempotency_key(self.session, self.call)
+        return call_key(self.session, self.call)
 
     def progress(self, text: str) -> None:
         """Tell how far the call is, from the event loop or from the tool's own thread."""
@@ -228,12 +226,6 @@ def declarations(tools: Iterable[Tool[Any]]) -> bytes:
         if by_name.setdefault(each.name, each) is not each:
             raise BadTool(f"Two tools are called {each.name}.")
     return encode_sorted([by_name[name].declaration() for name in sorted(by_name)])
-
-
-def idempotency_key(session: SessionId, call: CallId) -> str:
-    """A name for one call that no other call of any session has (R220)."""
-    named = msgspec.json.encode((session.tenant, session.key, call))
-    return hashlib.sha256(named).hexdigest()
 
 
 class _Decorator(Protocol):

@@ -16,8 +16,8 @@ import trio
 from greenroom.actors.builtin import USE_TOOL, builtin_tools, resolve
 from greenroom.actors.files import file_tools
 from greenroom.actors.said import pass_on, said_by, sentence_of
-from greenroom.actors.tool import Tool, ToolContext, declarations
-from greenroom.actors.tool_text import Output, check_arguments
+from greenroom.actors.tool import Later, Tool, ToolContext, declarations
+from greenroom.actors.tool_text import Output, check_arguments, in_short
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.errors import GreenroomError, ToolFailed, UnknownTool
@@ -41,6 +41,11 @@ class Ticket(msgspec.Struct, frozen=True, gc=False):
     decision: Decision
     reason: str = ""
     """Why it may not run; the model is told."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person has to allow it first (R160)."""
+        return self.decision == "ask"
 
     @property
     def may_run(self) -> bool:
@@ -143,12 +148,17 @@ class Door:
             except GreenroomError as error:
                 return Ticket(call, None, arguments, "refuse", error.sentence)
         decision = decide(preset, tool.effect, confined=tool.confined)
-        if decision == "allow":
-            return Ticket(call, tool, arguments, decision)
-        return Ticket(call, tool, arguments, decision, _not_allowed(tool, preset, decision))
+        if decision == "refuse":
+            return Ticket(call, tool, arguments, decision, _forbidden(tool, preset))
+        if decision == "ask" and (fault := _unreadable(arguments, self._limits)):
+            # Nobody is asked about what could not run.
+            return Ticket(call, tool, arguments, "refuse", fault)
+        return Ticket(call, tool, arguments, decision)
 
-    async def run(self, ticket: Ticket, context: ToolContext[Any]) -> Finished:
+    async def run(self, ticket: Ticket, context: ToolContext[Any]) -> Finished | Later:
         """Run a call that may run, and give its one result, whatever the tool does.
+
+        ``Later``: it was begun, and what it brings comes later (R224).
 
         Nothing that a tool raises ends more than its call; see :func:`pass_on` for what is not its
         own. A group in which we are cancelled is our cancellation, whatever else failed on the way;
@@ -168,6 +178,8 @@ class Door:
                 return self.finished(call, _failure(tool, error), "failed")
         if output is None:
             return self._cut_off(tool, call, context)
+        if output.later is not None:
+            return output.later
         return self.finished(call, output.text, "done", mended=output.mended)
 
     def _cut_off(self, tool: Tool[Any], call: CallId, context: ToolContext[Any]) -> Finished:
@@ -212,11 +224,27 @@ def _no_such_tool(name: str, box: Toolbox, known: Iterable[str]) -> str:
     return f"There is no tool {shown!r} now; there are {', '.join(sorted(known))}."
 
 
-def _not_allowed(tool: Tool[Any], preset: Preset, decision: Decision) -> str:
+def _forbidden(tool: Tool[Any], preset: Preset) -> str:
     what = "change things inside the workspace" if tool.confined else "change things"
-    if decision == "ask":
-        return (
-            f"Not run: {tool.name} would {what}, and the preset {preset.id!r} allows that only "
-            "after a person's approval, for which nobody can be asked here. Say what you would do."
-        )
     return f"Not run: {tool.name} would {what}, which the preset {preset.id!r} forbids."
+
+
+def _unreadable(arguments: str, limits: Limits) -> str:
+    """What keeps arguments from being read at all; empty if nothing does."""
+    try:
+        check_arguments(arguments, limits)
+        msgspec.json.decode(arguments, type=dict[str, Any])
+    except GreenroomError as error:
+        return error.sentence
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return f"The arguments are no JSON object: {in_short(error)}."
+    return ""
+
+
+def blobs_of(finished: Iterable[Finished]) -> dict[str, bytes]:
+    """What results store by content."""
+    return {
+        one.result.object: one.blob
+        for one in finished
+        if one.blob is not None and one.result.object is not None
+    }

@@ -6,6 +6,7 @@
     dispatch   COMMIT message, snapshot, checkpoint, open turn, the request's digest -> the model
     round      COMMIT the response (before tools that write) -> tools -> COMMIT outcomes, steers,
                the next request's digest -> the model
+    park       COMMIT what is asked, instead of the outcomes; with the answers the round goes on
     settle     COMMIT the last response, missing results, the end
 
 A response whose tools only read shares the commit of its outcomes, since nothing outward lies
@@ -13,7 +14,6 @@ between them (R83): a turn with one reading tool is three commits.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -22,41 +22,26 @@ from msgspec import structs
 
 from greenroom.actors.conversation import Addition
 from greenroom.actors.drafting import Draft, Refusal, draft_of
+from greenroom.actors.ended import save_failed, settle
 from greenroom.actors.following import following
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
+from greenroom.actors.parking import ask, go_on
 from greenroom.actors.pending import Obstacle, Sealed
-from greenroom.actors.response import Answer, answer_of, is_empty
+from greenroom.actors.response import Reply, answer_of, is_empty
 from greenroom.actors.round import Round, context_of_turn
 from greenroom.actors.said import pass_on, said_by, sentence_of
-from greenroom.actors.settling import (
-    Ending,
-    Settlement,
-    ending_without_answer,
-    last_of,
-    settled_header,
-    settlement,
-    unsaved,
-)
+from greenroom.actors.settling import Ending, ending_without_answer, last_of
 from greenroom.actors.tool import ToolContext
 from greenroom.actors.unsent import not_dispatched, settle_unsent
 from greenroom.actors.waiting import Slot
-from greenroom.protocol.errors import (
-    GreenroomError,
-    ModelFailed,
-    SaveFailed,
-    SessionLost,
-)
+from greenroom.protocol.errors import GreenroomError, ModelFailed, SessionLost
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
+from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import (
-    AnyRecord,
-    Ended,
-    Header,
-)
-from greenroom.protocol.telling import outcome_of_end
+from greenroom.protocol.record import AnyRecord, Asked, Dispatched, Header
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import KeyEntry, Known
 
@@ -82,14 +67,24 @@ class Turn:
     stream: Stream | None = None
     """Set once the turn is dispatched."""
     absorbed: list[Waiting] = attrs.field(factory=list)
-    _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+    start: Dispatched | None = None
+    """Its dispatch, once that is committed."""
+    began: int = 0
+    """The session's last commit before the dispatch: what a parked turn is read back from."""
+    open: Round | None = None
+    """The answer whose outcomes are not committed yet."""
+    asked: Asked | None = None
+    """What the round asked when it parked."""
+    answers: dict[str, Answer] = attrs.field(factory=dict)
+    """What was answered, by question; also before it was asked (R224)."""
+    added: int = 0
+    """Conversation messages of this turn that are committed."""
+    usage: Usage = _NO_USAGE
+    _scope: trio.CancelScope | None = attrs.field(factory=trio.CancelScope)
+    """None while the turn is parked: nothing of it runs."""
     _stop: Ending | None = None
     """Why it was stopped from outside."""
-    _open: Round | None = None
-    """The answer whose outcomes are not committed yet."""
     _context: ToolContext[Any] | None = None
-    _added: int = 0  # conversation messages of this turn that are committed
-    _usage: Usage = _NO_USAGE
 
     # --- what others may ask ------------------------------------------------------------------
 
@@ -99,12 +94,28 @@ class Turn:
             entry.submission.message == message for entry in self.absorbed
         )
 
+    @property
+    def runs(self) -> bool:
+        """Whether a task runs for it, or is about to."""
+        return self._scope is not None
+
+    @property
+    def waits_for(self) -> tuple[Asking, ...]:
+        """The questions that are open; none once the turn may go on."""
+        asked = () if self.asked is None else self.asked.questions
+        return tuple([one for one in asked if one.id not in self.answers])
+
     def stop(self, end: End, reason: str) -> bool:
         """End the turn; False when it is settling already. A later cause changes nothing."""
         if self._stop is not None or self.actor.phase in (Phase.SETTLING, Phase.UNSAVED):
             return False
+        if self._scope is None and end == "interrupted":
+            return False  # a parked turn outlives its host (R174)
         self._stop = Ending(end, reason, end)
-        self._scope.cancel()
+        if self._scope is None:
+            settle(self, self._stop)
+        else:
+            self._scope.cancel()
         return True
 
     def failed(self, error: GreenroomError) -> None:
@@ -114,32 +125,59 @@ class Turn:
 
     # --- the way of a turn -------------------------------------------------------------------
 
+    def park(self) -> None:
+        """Nothing of it runs until its questions are answered."""
+        self._scope = self._context = self._stop = None
+
+    def resume(self, *, has_place: bool) -> None:
+        """A parked turn has its answers: a task may run it again."""
+        self.has_place = has_place
+        self._scope = trio.CancelScope()
+
     async def run(self) -> None:
-        """Run the turn to its end; what ended it is in its records."""
-        actor, turns = self.actor, self.actor.services.turns
+        """Run the turn until it ends or parks; what ended it is in its records."""
+        actor, scope = self.actor, self._scope
+        assert scope is not None
         ending: Ending | None = None
         try:
-            with self._scope:
-                if not self.has_place:
-                    await turns.enter()
-                try:
-                    ending = await self._go()
-                finally:
-                    actor.services.waits.over(actor.id)
-                    turns.leave()
+            with scope:
+                ending = await self._in_its_place()
         except Exception:
             # What fails while it is being cut off does not matter any more.
             if self._stop is None:
                 raise
             ending = self._stop
-        if self._scope.cancelled_caught:
+        if scope.cancelled_caught:
             ending = self._stop
         if self.stream is not None:
             self.stream.end()
-        if ending is None:
+        if actor.phase is Phase.PARKED:
+            self._rest(ending or self._stop)
+        elif ending is None:
             actor.turn_over()
+        elif self.stream is None:
+            actor.step(Step.STOP)
+            settle_unsent(self, ending)
         else:
-            self._settle(ending)
+            settle(self, ending)
+
+    async def _in_its_place(self) -> Ending | None:
+        turns = self.actor.services.turns
+        if not self.has_place:
+            await turns.enter()
+        try:
+            return await (self._go() if self.asked is None else go_on(self))
+        finally:
+            self.actor.services.waits.over(self.actor.id)
+            turns.leave()
+
+    def _rest(self, ending: Ending | None) -> None:
+        """Park; or end, where that was asked for while the questions were on their way to disk."""
+        if ending is not None and ending.end != "interrupted":
+            settle(self, ending)
+        else:
+            self.park()
+            self.actor.turn_parked()
 
     async def _go(self) -> Ending | None:
         """Draft, dispatch and rounds. None: a save failed, and the actor keeps what there is."""
@@ -150,11 +188,17 @@ class Turn:
         await trio.lowlevel.checkpoint_if_cancelled()
         if not await self._dispatch(draft):
             return None
-        stream = self.stream = Stream(actor.services, draft, self.number)
+        self.stream = Stream(actor.services, actor.id, self.number)
+        return await self.rounds(draft)
+
+    async def rounds(self, draft: Draft) -> Ending | None:
+        """Ask the model and run what it calls, until it calls nothing; None: see :meth:`_go`."""
+        actor, stream = self.actor, self.stream
+        assert stream is not None
         while True:
             try:
-                response = await stream.ask(actor.conversation)
-                self._usage += response.usage
+                response = await stream.ask(draft, actor.conversation)
+                self.usage += response.usage
                 if is_empty(response):
                     return ending_without_answer(response)
                 answer = self._answered(response, stream)
@@ -166,7 +210,7 @@ class Turn:
             if ending is not None or actor.phase is not Phase.MODEL:
                 return ending
 
-    def _answered(self, response: ModelResponse, stream: Stream) -> Answer:
+    def _answered(self, response: ModelResponse, stream: Stream) -> Reply:
         now, limits = self.actor.services.world.now(), self.actor.services.limits
         return answer_of(response, self.number, self.round, stream.block, now, limits)
 
@@ -176,6 +220,7 @@ class Turn:
         """Commit what the first request rests on (R79); False when that failed (R205)."""
         actor = self.actor
         actor.step(Step.DISPATCH)
+        self.began = actor.number
         header = structs.replace(
             actor.header,
             turns=self.number,
@@ -193,7 +238,7 @@ class Turn:
         actor.conversation.adopt(draft.addition)
         actor.kept, actor.sent = draft.kept, draft.variant.system.sections
         actor.mapped = len(actor.conversation)
-        self._added = 1
+        self.start, self.added = draft.record, 1
         actor.step(Step.SAVED)
         if self.accepted is not None:
             self.accepted.put(actor.number)
@@ -222,27 +267,34 @@ class Turn:
 
     # --- a round of tools --------------------------------------------------------------------
 
-    async def _round(self, draft: Draft, answer: Answer) -> Ending | None:
+    async def _round(self, draft: Draft, answer: Reply) -> Ending | None:
         """Run the calls of an answer; None when the next request is committed, or a save failed."""
         actor = self.actor
-        this = self._open = Round(answer, draft.tickets(answer.calls, actor.services.door))
+        this = self.open = Round(answer, draft.tickets(answer.calls, actor.services.door))
         intents = this.intents
         if intents:
             actor.step(Step.WRITE)
             record = structs.replace(answer.record, intents=intents)
             this.answer_saved = True
-            if not await self._save([record], actor.conversation.plus((answer.body,))):
+            if not await self.save([record], actor.conversation.plus((answer.body,)), messages=1):
                 return None
         else:
             actor.step(Step.READ)
+        return await self.calls(draft, this)
+
+    async def calls(self, draft: Draft, this: Round) -> Ending | None:
+        """Run the calls of a round that may run; then ask about the others, or commit it all."""
         try:
-            self._context = self._context or await context_of_turn(actor, draft)
+            self._context = self._context or await context_of_turn(self.actor, draft)
         except BaseException as error:  # noqa: BLE001 - the host's own code, whatever it raises
             await pass_on(error)
             return Ending("failed", f"The host's deps failed: {said_by(error)}", "deps_failed")
-        await this.run(actor, draft, self._context)
+        await this.run(self.actor, draft, self._context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.
         await trio.lowlevel.checkpoint_if_cancelled()
+        if asking := this.asking(self.actor, self.answers):
+            await ask(self, this, asking)
+            return None
         return await self._outcomes(draft, this)
 
     async def _outcomes(self, draft: Draft, this: Round) -> Ending | None:
@@ -254,10 +306,11 @@ class Turn:
             return next_
         actor.step(Step.OUTCOMES)
         self.absorbed += next_.steers
-        self._open = None
-        if await self._save(
+        self.open = None
+        if await self.save(
             next_.records,
             next_.addition,
+            messages=next_.messages,
             header=next_.header,
             consumed=next_.consumed,
             keys=next_.keys,
@@ -267,94 +320,35 @@ class Turn:
             actor.mapped = len(actor.conversation)
         return None
 
-    async def _save(
+    async def save(
         self,
         records: Sequence[AnyRecord],
         addition: Addition,
         *,
+        messages: int,
         header: Header | None = None,
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
         blobs: dict[str, bytes] | None = None,
+        terms: frozenset[tuple[str, str]] | None = None,
     ) -> bool:
-        """Commit a boundary inside the turn; on failure the turn is settled in memory (R206)."""
+        """Commit a boundary inside the turn; on failure the turn is settled in memory (R206).
+
+        ``messages`` counts those of the conversation in ``addition``: notes are none.
+        """
         actor = self.actor
-        saving = actor.commit(records, header, consumed=consumed, keys=keys, blobs=blobs)
+        saving = actor.commit(
+            records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
+        )
         error = await saving.get_shielded()
         if isinstance(error, SessionLost):
             actor.lose(error, saving.sealed)
             return False
         actor.conversation.adopt(addition)
-        self._added += len(addition.chunks)
+        self.added += messages
         if error is None:
             actor.step(Step.SAVED)
             return True
         assert not isinstance(error, Known), "a boundary inside a turn registers no key"
-        failure = SaveFailed(
-            f"Round {self.round} of turn {self.number} cannot be saved: {error.sentence}",
-            turn=self.number,
-        )
-        failure.__cause__ = error
-        end = self._settlement(Ending("save_failed", failure.sentence, failure.code))
-        settled = settled_header(saving.sealed.header, end.ended.messages - 1, self._usage)
-        behind = actor.seal(end.records, settled, blobs=end.blobs, behind=1)
-        actor.conversation.adopt(actor.conversation.plus(end.chunks))
-        actor.keep_unsaved(saving.sealed, behind)
-        self._reject(failure)
+        save_failed(self, saving.sealed, error)
         return False
-
-    # --- settling ----------------------------------------------------------------------------
-
-    def _settle(self, ending: Ending) -> None:
-        """Commit the end; whatever it says, every call has a result and the session goes on.
-
-        Nothing of the turn is left to do after this but to tell, so its task ends here, and the
-        rest happens where the verdict arrives.
-        """
-        actor = self.actor
-        actor.step(Step.STOP)
-        if self.stream is None:
-            settle_unsent(self, ending)
-            return
-        end = self._settlement(ending)
-        header = settled_header(actor.header, end.ended.messages - 1, self._usage)
-        actor.commit(end.records, header, blobs=end.blobs, then=partial(self._settled, end))
-
-    def _settled(self, end: Settlement, sealed: Sealed, obstacle: Obstacle | None) -> None:
-        actor = self.actor
-        if isinstance(obstacle, SessionLost):
-            actor.lose(obstacle, sealed)
-        else:
-            actor.conversation.adopt(actor.conversation.plus(end.chunks))
-            if obstacle is None:
-                actor.step(Step.SAVED)
-                self._tell(end.ended)
-            else:
-                assert not isinstance(obstacle, Known), "the end of a turn registers no key"
-                actor.keep_unsaved(sealed)
-                self._reject(unsaved(obstacle, end.ended))
-        actor.turn_over()
-
-    def _settlement(self, ending: Ending) -> Settlement:
-        services = self.actor.services
-        return settlement(
-            ending,
-            self._open,
-            services.door,
-            services.world.now(),
-            self.number,
-            self._added,
-            self._usage,
-        )
-
-    def _tell(self, ended: Ended) -> None:
-        """Everybody who waits for a message of this turn gets its outcome."""
-        self.actor.outcomes.resolve(self.entry.submission.message, outcome_of_end(ended))
-        for entry in self.absorbed:
-            self.actor.outcomes.resolve(
-                entry.submission.message, outcome_of_end(ended, absorbed=True)
-            )
-
-    def _reject(self, error: GreenroomError | ExceptionGroup[GreenroomError]) -> None:
-        for entry in (self.entry, *self.absorbed):
-            self.actor.outcomes.reject(entry.submission.message, error)

@@ -92,6 +92,8 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    QuestionAsked,
+    QuestionSettled,
     Replied,
     SessionDeleted,
     SessionOpened,
@@ -163,6 +165,7 @@ from greenroom.protocol.question import (
     Failure,
     Question,
     Result,
+    Withdrawn,
 )
 from greenroom.protocol.rebuild import (
     SentRequest,
@@ -299,6 +302,8 @@ __all__ = [
     "PresetTable",
     "ProjectionMap",
     "Question",
+    "QuestionAsked",
+    "QuestionSettled",
     "QueueFull",
     "Reach",
     "Receipt",
@@ -369,6 +374,7 @@ __all__ = [
     "Usage",
     "UserMessage",
     "When",
+    "Withdrawn",
     "Wording",
     "WouldWaitForItself",
     "WrongPlacement",

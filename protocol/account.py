@@ -12,6 +12,7 @@ from greenroom.protocol.receipt import Cursor, Outcome, Receipt
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
+    Asked,
     CallResult,
     Dispatched,
     Ended,
@@ -106,6 +107,8 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
             continue
         elif isinstance(record, Responded):
             running.responded(record)
+        elif isinstance(record, Asked):
+            running.results(record.results)
         elif isinstance(record, Returned):
             running.results(record.results)
             running.requests.append(record.request)

@@ -12,6 +12,7 @@ import msgspec
 from greenroom.protocol.command import By, Pick
 from greenroom.protocol.identity import CallId, MessageId, SessionId, TurnId
 from greenroom.protocol.message import Content
+from greenroom.protocol.question import Question, Settlement
 from greenroom.protocol.receipt import Cursor, Outcome
 from greenroom.protocol.turn import CallState, SkillUse
 from greenroom.protocol.usage import Usage
@@ -112,6 +113,20 @@ class ToolReturned(NumberedEvent, tag="tool_returned", frozen=True, gc=False):
     content: str
 
 
+class QuestionAsked(NumberedEvent, tag="question_asked", frozen=True, gc=False):
+    """A call waits for an answer, and its turn with it (R161, R224)."""
+
+    question: Question
+
+
+class QuestionSettled(NumberedEvent, tag="question_settled", frozen=True, gc=False):
+    """A question has its answer, or is withdrawn with its turn (R160, R223)."""
+
+    turn: TurnId
+    question: str
+    answer: Settlement
+
+
 class TurnEnded(NumberedEvent, tag="turn_ended", frozen=True, gc=False):
     """A turn is settled; the same outcome that ``outcome(receipt)`` gives."""
 
@@ -148,6 +163,8 @@ Event: TypeAlias = (
     | Replied
     | ToolCalled
     | ToolReturned
+    | QuestionAsked
+    | QuestionSettled
     | TurnEnded
     | PermissionChanged
     | ModelSwitched

@@ -5,6 +5,7 @@ greenroom gives are made so that no prompt ever differs because of them (R65): a
 by its place in the conversation, never by a random value.
 """
 
+import hashlib
 from typing import TypeAlias
 
 import msgspec
@@ -37,6 +38,12 @@ class SessionId(msgspec.Struct, frozen=True, order=True):
 def call_id(turn: TurnId, round_: int, place: int) -> CallId:
     """The id of the ``place``-th call of a round: no clock and no randomness in it (R181)."""
     return f"c{turn}-{round_}-{place}"
+
+
+def call_key(session: SessionId, call: CallId) -> str:
+    """A name for one call that no other call of any session has; equal over a crash (R220)."""
+    named = msgspec.json.encode((session.tenant, session.key, call))
+    return hashlib.sha256(named).hexdigest()
 
 
 def check_name(name: object, what: str, limits: Limits = DEFAULT_LIMITS) -> str:

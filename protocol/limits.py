@@ -66,6 +66,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How long one model call may take, retries of the provider included."""
     settle_seconds_max: float = 30.0
     """How long a cancelled or stopping turn may take to settle."""
+    overdue_seconds: float = 5.0
+    """How often it is looked whether a question has waited too long (R223)."""
     idle_seconds: float = 300.0
     """After this long without anything to do a session is passivated (R184)."""
     output_tokens_reserve: int = 4_096

@@ -13,8 +13,11 @@ configuring        a preset or model is on its way to disk; the former one is in
 drafting           a message was taken; nothing of its turn is committed
 saving_dispatch    the first request is known and its commit is on its way; nothing was sent
 model              a committed request is with the model
-saving_response    a response with intents to write is on its way; none of its tools has started
+saving_response    intents to write are on their way, of a response or of answers to questions; none
+                   of these tools has started
 tools              tools of a response run (a response of reading tools only is not committed yet)
+saving_questions   what a round asks about is on its way, with the results that it has already
+parked             a turn waits for answers; it has no task, and needs no place in memory (R161)
 saving_outcomes    results, steers and the next request's digest are on their way
 settling           the end of the turn is on its way
 unsaved            something could not be written and is kept; only ``flush`` leads on
@@ -41,6 +44,8 @@ class Phase(StrEnum):
     MODEL = "model"
     SAVING_RESPONSE = "saving_response"
     TOOLS = "tools"
+    SAVING_QUESTIONS = "saving_questions"
+    PARKED = "parked"
     SAVING_OUTCOMES = "saving_outcomes"
     SETTLING = "settling"
     UNSAVED = "unsaved"
@@ -59,6 +64,8 @@ class Step(StrEnum):
     STOP = "stop"
     WRITE = "write"
     READ = "read"
+    ASK = "ask"
+    GO_ON = "go_on"
     OUTCOMES = "outcomes"
     SAVED = "saved"
     REFUSED = "refused"
@@ -99,7 +106,14 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
         _S.CLOSE: _P.CLOSED,
     },
     _P.SAVING_RESPONSE: {_S.SAVED: _P.TOOLS, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
-    _P.TOOLS: {_S.OUTCOMES: _P.SAVING_OUTCOMES, _S.STOP: _P.SETTLING, _S.CLOSE: _P.CLOSED},
+    _P.TOOLS: {
+        _S.OUTCOMES: _P.SAVING_OUTCOMES,
+        _S.ASK: _P.SAVING_QUESTIONS,
+        _S.STOP: _P.SETTLING,
+        _S.CLOSE: _P.CLOSED,
+    },
+    _P.SAVING_QUESTIONS: {_S.SAVED: _P.PARKED, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
+    _P.PARKED: {_S.GO_ON: _P.SAVING_RESPONSE, _S.STOP: _P.SETTLING, _S.CLOSE: _P.CLOSED},
     _P.SAVING_OUTCOMES: {_S.SAVED: _P.MODEL, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
     _P.SETTLING: {
         _S.SAVED: _P.IDLE,
@@ -120,17 +134,24 @@ TURN_PHASES: Final = frozenset(
         _P.MODEL,
         _P.SAVING_RESPONSE,
         _P.TOOLS,
+        _P.SAVING_QUESTIONS,
         _P.SAVING_OUTCOMES,
         _P.SETTLING,
     }
 )
 """The phases in which a turn runs."""
 
-SAVING_PHASES: Final = frozenset({_P.SAVING_DISPATCH, _P.SAVING_RESPONSE, _P.SAVING_OUTCOMES})
+OPEN_PHASES: Final = TURN_PHASES | {_P.PARKED}
+"""Those in which a turn has begun and not ended."""
+
+SAVING_PHASES: Final = frozenset(
+    {_P.SAVING_DISPATCH, _P.SAVING_RESPONSE, _P.SAVING_QUESTIONS, _P.SAVING_OUTCOMES}
+)
 """Those in which a commit inside a turn is on its way."""
 
 BUSY: Final[Mapping[Phase, str]] = {
     **dict.fromkeys(TURN_PHASES, "a turn is running"),
+    _P.PARKED: "a turn is parked until its questions are answered",
     _P.OPENING: "it is being read back",
     _P.CONFIGURING: "a setting is being saved",
     _P.UNSAVED: "a save is pending",

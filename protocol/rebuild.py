@@ -26,12 +26,15 @@ from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
+    Asked,
     Dispatched,
     Ended,
     Imported,
     LegacyContext,
     NotSent,
+    PlatformNote,
     Responded,
+    Resumed,
     Returned,
 )
 from greenroom.protocol.repair import repair
@@ -91,7 +94,13 @@ class Projector:
     def _accept(self, record: Accepted) -> None:
         self._accepted[record.message] = record
 
+    def _notes(self, notes: Iterable[PlatformNote]) -> None:
+        for note in notes:
+            self._send(bytes(note.body), "note", None)
+
     def _dispatch(self, record: Dispatched) -> None:
+        if record.notes:
+            self._notes(record.notes)
         self._user(record.message, record.ordinal, record.snapshot)
 
     def _user(
@@ -113,10 +122,12 @@ class Projector:
     def _return(self, record: Returned) -> None:
         for result in record.results:
             self._add(bytes(result.body))
+        if record.notes:
+            self._notes(record.notes)
         for steer in record.steers:
             self._user(steer.message, steer.ordinal, None)
 
-    def _end(self, record: Ended) -> None:
+    def _end(self, record: Ended | Asked) -> None:
         for result in record.results:
             self._add(bytes(result.body))
 
@@ -154,6 +165,7 @@ class Projector:
         Dispatched: _dispatch,
         Responded: _respond,
         Returned: _return,
+        Asked: _end,
         Ended: _end,
         Imported: _import,
         LegacyContext: _anchor,
@@ -246,7 +258,7 @@ def checkpoints_of(records: Iterable[AnyRecord]) -> list[SystemPromptCheckpoint]
     return [
         record.checkpoint
         for record in records
-        if isinstance(record, Dispatched) and record.checkpoint is not None
+        if isinstance(record, Dispatched | Resumed) and record.checkpoint is not None
     ]
 
 

@@ -14,6 +14,7 @@ import msgspec
 from greenroom.protocol.command import By, Pick
 from greenroom.protocol.identity import CallId, MessageId, TurnId
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.turn import CallState, Cause, SkillUse
@@ -66,6 +67,18 @@ class Recalled(Record, tag="recalled", frozen=True):
     by: str | None = None
 
 
+NoteKind: TypeAlias = Literal["approvals"]
+"""Why a note was made: what was answered about calls of the turn (R154, R160)."""
+
+
+class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the platform said, as it is stored and sent; no message of the conversation (R152)."""
+
+    kind: NoteKind
+    body: msgspec.Raw
+    """The user message as encoded JSON, label and all."""
+
+
 class Dispatched(Record, tag="dispatched", frozen=True):
     """A turn began: its message got its ordinal, and the first request may be sent (R79, R83)."""
 
@@ -85,6 +98,8 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     skills: tuple[SkillUse, ...] = ()
     with_person: bool = False
     """Whether the person's part of the kept prompt is sent (R57, R137)."""
+    notes: tuple[PlatformNote, ...] = ()
+    """What the platform says before the message (R151)."""
 
 
 class NotSent(Record, tag="not_sent", frozen=True):
@@ -154,6 +169,42 @@ class Returned(Record, tag="returned", frozen=True):
     results: tuple[CallResult, ...]
     request: str
     steers: tuple[Steer, ...] = ()
+    notes: tuple[PlatformNote, ...] = ()
+    """What the platform says behind the results, in front of the steers (R151)."""
+
+
+class Asked(Record, tag="asked", frozen=True):
+    """A round waits: its turn is parked until every question has an answer (R160, R224).
+
+    A round may park more than once: a call that was approved may bring its result later.
+    """
+
+    at: int
+    turn: TurnId
+    round: int
+    questions: tuple[Asking, ...]
+    results: tuple[CallResult, ...] = ()
+    """Of the calls of the round that needed no answer."""
+
+
+class Answered(Record, tag="answered", frozen=True):
+    """A question has its one answer, with who gave it and why (R161, R223)."""
+
+    at: int
+    turn: TurnId
+    question: str
+    answer: Answer
+
+
+class Resumed(Record, tag="resumed", frozen=True):
+    """A parked turn goes on: its grants are used up, and it committed anew (R157, R161)."""
+
+    at: int
+    turn: TurnId
+    preset: str
+    intents: tuple[CallId, ...] = ()
+    """Approved calls of tools that write: after a crash these may have happened (P133)."""
+    checkpoint: SystemPromptCheckpoint | None = None
 
 
 class Ended(Record, tag="ended", frozen=True):
@@ -168,6 +219,8 @@ class Ended(Record, tag="ended", frozen=True):
     text: str = ""
     messages: int = 0
     usage: Usage = Usage()
+    withdrawn: tuple[str, ...] = ()
+    """Questions that nobody answers any more (R160)."""
 
 
 class PresetChanged(Record, tag="preset", frozen=True):
@@ -217,6 +270,9 @@ AnyRecord: TypeAlias = (
     | NotSent
     | Responded
     | Returned
+    | Asked
+    | Answered
+    | Resumed
     | Ended
     | PresetChanged
     | ModelChanged
@@ -250,6 +306,5 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     labels: dict[str, str] = {}
     title: str | None = None
     usage: Usage = Usage()
-
-
-Phase: TypeAlias = Literal["idle", "running", "queued", "interrupted", "unsaved", "set_aside"]
+    parked: int | None = None
+    """The open turn waits for answers; its records follow the commit of this number (R223)."""

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 from greenroom.protocol.identity import TurnId
+from greenroom.protocol.parked import Since
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.record import (
+    Answered,
     AnyRecord,
+    Asked,
     Dispatched,
     Ended,
     Imported,
@@ -18,6 +21,7 @@ from greenroom.protocol.record import (
     NotSent,
     Opened,
     Responded,
+    Resumed,
     Returned,
 )
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
@@ -34,7 +38,7 @@ class Tally:
         self.turns: TurnId = 0
         """The newest turn that was begun, refused ones too."""
         self.open_turn: Dispatched | None = None
-        self.since: list[Responded | Returned] = []
+        self.since: list[Since] = []
         """The records of the open turn, behind its dispatch."""
         self.snapshots: list[RuntimeContextSnapshot] = []
         self.checkpoints: list[SystemPromptCheckpoint] = []
@@ -65,6 +69,18 @@ class Tally:
         self.messages += len(record.results) + len(record.steers)
         self.since.append(record)
 
+    def _asked(self, record: Asked) -> None:
+        self.messages += len(record.results)
+        self.since.append(record)
+
+    def _answered(self, record: Answered) -> None:
+        self.since.append(record)
+
+    def _resumed(self, record: Resumed) -> None:
+        if record.checkpoint is not None:
+            self.checkpoints.append(record.checkpoint)
+        self.since.append(record)
+
     def _ended(self, record: Ended) -> None:
         self.open_turn = None
         self.messages += len(record.results)
@@ -84,6 +100,9 @@ class Tally:
         Dispatched: _dispatched,
         Responded: _responded,
         Returned: _returned,
+        Asked: _asked,
+        Answered: _answered,
+        Resumed: _resumed,
         Ended: _ended,
         NotSent: _not_sent,
         Imported: _imported,

@@ -12,6 +12,8 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    QuestionAsked,
+    QuestionSettled,
     Replied,
     SessionDeleted,
     SessionOpened,
@@ -23,10 +25,13 @@ from greenroom.protocol.event import (
 )
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.message import AssistantMessage, ToolMessage, UserMessage, text_of
+from greenroom.protocol.question import Withdrawn, shown
 from greenroom.protocol.receipt import Cursor, Outcome
 from greenroom.protocol.record import (
     Accepted,
+    Answered,
     AnyRecord,
+    Asked,
     Deleted,
     Dispatched,
     Ended,
@@ -159,7 +164,24 @@ class Teller:
                 MessageAbsorbed(self._session, self._next(), record.at, steer.message, record.turn)
             )
 
-    def _results(self, record: Returned | Ended) -> None:
+    def _asked(self, record: Asked) -> None:
+        self._results(record)
+        for question in shown(self._session, record.turn, record.at, record.questions):
+            self.told.append(QuestionAsked(self._session, self._next(), record.at, question))
+
+    def _answered(self, record: Answered) -> None:
+        self.told.append(
+            QuestionSettled(
+                self._session,
+                self._next(),
+                record.at,
+                record.turn,
+                record.question,
+                record.answer,
+            )
+        )
+
+    def _results(self, record: Returned | Asked | Ended) -> None:
         for result in record.results:
             message = decode_message(result.body)
             assert isinstance(message, ToolMessage)
@@ -177,6 +199,13 @@ class Teller:
 
     def _ended(self, record: Ended) -> None:
         self._results(record)
+        withdrawn = Withdrawn(record.reason)
+        for question in record.withdrawn:
+            self.told.append(
+                QuestionSettled(
+                    self._session, self._next(), record.at, record.turn, question, withdrawn
+                )
+            )
         self.told.append(
             TurnEnded(self._session, self._next(), record.at, record.turn, outcome_of_end(record))
         )
@@ -202,6 +231,8 @@ class Teller:
         NotSent: _not_sent,
         Responded: _responded,
         Returned: _returned,
+        Asked: _asked,
+        Answered: _answered,
         Ended: _ended,
         PresetChanged: _preset,
         ModelChanged: _model,

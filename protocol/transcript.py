@@ -17,22 +17,29 @@ from greenroom.protocol.message import Message, ToolMessage, UserMessage
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
+    Asked,
     CallResult,
     Dispatched,
     Ended,
     Imported,
     LegacyContext,
     NotSent,
+    PlatformNote,
     Recalled,
     Responded,
     Returned,
 )
 
-Origin: TypeAlias = Literal["person", "host", "model", "tool", "greenroom", "imported", "legacy"]
+Origin: TypeAlias = Literal[
+    "person", "host", "model", "tool", "greenroom", "imported", "legacy", "note"
+]
 Mark: TypeAlias = Literal["", "queued", "recalled", "not sent", "absorbed"]
 
 WRITTEN_BY_US = frozenset({"not_run", "unknown", "refused", "declined"})
 """Call states whose result greenroom wrote, not the tool (R90, R173, R175)."""
+
+_BESIDE = frozenset({"legacy", "note"})
+"""Origins of what the platform says: in the transcript, and no message of the conversation."""
 
 
 class TranscriptEntry(msgspec.Struct, frozen=True):
@@ -64,14 +71,18 @@ class _Reader:
         match record:
             case Accepted():
                 self.accepted[record.message] = record
-            case Dispatched(turn=turn, message=message, ordinal=ordinal):
+            case Dispatched(turn=turn, message=message, ordinal=ordinal, notes=notes, at=at):
+                self._notes(notes, turn, at)
                 self._user(message, turn, ordinal, "")
             case Responded(turn=turn, body=body, at=at):
                 self.entries.append(
                     TranscriptEntry("model", decode_message(body), turn=turn, at=at)
                 )
-            case Returned(turn=turn, results=results, steers=steers, at=at):
+            case Asked(turn=turn, results=results, at=at):
                 self._results(results, turn, at)
+            case Returned(turn=turn, results=results, steers=steers, at=at, notes=notes):
+                self._results(results, turn, at)
+                self._notes(notes, turn, at)
                 for steer in steers:
                     self._user(steer.message, turn, steer.ordinal, "absorbed")
             case Ended(turn=turn, results=results, at=at):
@@ -108,6 +119,12 @@ class _Reader:
         for result in results:
             origin: Origin = "greenroom" if result.state in WRITTEN_BY_US else "tool"
             self.entries.append(TranscriptEntry(origin, self._whole(result), turn=turn, at=at))
+
+    def _notes(self, notes: Sequence[PlatformNote], turn: TurnId, at: int) -> None:
+        for each in notes:
+            self.entries.append(
+                TranscriptEntry("note", decode_message(each.body), turn=turn, at=at)
+            )
 
     def _whole(self, result: CallResult) -> Message:
         """A result as the tool gave it, also where the model was sent its head only (R193)."""
@@ -161,7 +178,7 @@ def originals_of(
     return [
         entry
         for entry in reader.entries
-        if entry.origin != "legacy" and entry.mark not in ("not sent", "recalled")
+        if entry.origin not in _BESIDE and entry.mark not in ("not sent", "recalled")
     ]
 
 

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from functools import partial
+from getpass import getuser
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
 from pathlib import Path
@@ -14,9 +15,9 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from greenroom.actors import Workspace, World
+from greenroom.actors.cli import asked, looking
 from greenroom.actors.cli import chat as chatting
 from greenroom.actors.cli import demo as demonstrating
-from greenroom.actors.cli import looking
 from greenroom.actors.cli.choosing import open_model
 from greenroom.actors.cli.demo_model import DemoModel, Pace
 from greenroom.actors.cli.faults import BadOption
@@ -25,6 +26,7 @@ from greenroom.actors.cli.places import data_folder, default_store, own_sample
 from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.words import console, stamp
+from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 
 USAGE: Final = 2
 """The exit code of wrong usage."""
@@ -204,6 +206,47 @@ def request(
     """Write the exact bytes of a request that a model was given, rebuilt, digest checked."""
     options = options or Stored()
     return run(partial(looking.request, options, session, turn, round_=round_), debug=options.debug)
+
+
+@app.command
+def questions(
+    *,
+    json: Annotated[bool, Parameter(negative=(), help="One JSON object a line.")] = False,
+    options: Stored | None = None,
+) -> int:
+    """List what waits for an answer: calls to be approved, and results that come later."""
+    options = options or Stored()
+    return run(partial(asked.questions, console(), options, as_json=json), debug=options.debug)
+
+
+@app.command
+def answer(
+    question: Annotated[str, Parameter(help="Its id, as `greenroom questions` lists it.")],
+    /,
+    *,
+    allow: Annotated[bool, Parameter(negative=(), help="The call may run, once.")] = False,
+    deny: Annotated[str | None, Parameter(help="It may not, and why.")] = None,
+    result: Annotated[str | None, Parameter(help="What an awaited call brought.")] = None,
+    failure: Annotated[str | None, Parameter(help="Why it will bring nothing.")] = None,
+    by: Annotated[str | None, Parameter(help="Who answers; by default who is logged in.")] = None,
+    options: Stored | None = None,
+) -> int:
+    """Answer a question of a store that no host holds; its turn goes on with the next host."""
+    options = options or Stored()
+    who = by or getuser()
+    given: list[Answer] = [
+        *([Allow(who)] if allow else []),
+        *([] if deny is None else [Deny(who, deny)]),
+        *([] if result is None else [Result(result, who)]),
+        *([] if failure is None else [Failure(failure, who)]),
+    ]
+
+    async def go() -> int:
+        if len(given) != 1:
+            raise BadOption("Say one of --allow, --deny WHY, --result TEXT, --failure WHY.")
+        return await asked.answer(console(), options, question, given[0])
+
+    return run(go, debug=options.debug)
 
 
 @app.command

@@ -2,6 +2,8 @@
 
 import signal
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +19,21 @@ from greenroom.actors.cli.faults import causes_of
 from greenroom.actors.cli.running import SIGNALLED
 from greenroom.actors.cli.words import counted, plain, short
 from greenroom.protocol.errors import GreenroomError, Missing
-from greenroom.protocol.event import MessageAbsorbed, MessageNotSent, TurnEnded, TurnStarted
-from greenroom.protocol.receipt import Receipt
+from greenroom.protocol.event import (
+    MessageAbsorbed,
+    MessageNotSent,
+    QuestionAsked,
+    TurnEnded,
+    TurnStarted,
+)
+from greenroom.protocol.phase import Phase
+from greenroom.protocol.question import Allow, Deny, Question
+from greenroom.protocol.receipt import Cursor, Receipt
 
 DESCRIPTION_SHOWN: Final = 90
+NOBODY: Final = "Nobody could be asked: the words came from no terminal."
+_YES: Final = frozenset({"y", "yes"})
+_NO: Final = frozenset({"", "n", "no"})
 PERSON: Final = "user"
 """Who talks in a new conversation unless it is said: without a person nothing that a workspace says
 to people, its project instructions among it, would reach the conversation."""
@@ -48,7 +61,7 @@ async def chat(
         console.print(plain(f"warning: {warning}"), style="dim")
     async with open_host(store, workspace=workspace, models=models) as host:
         session = await _opened(host, workspace, whom)
-        return await Chat(console, workspace, session, whom.again).run()
+        return await Chat(console, workspace, host, session, whom.again).run()
 
 
 async def _opened(host: Host, workspace: Workspace, whom: Whom) -> Session:
@@ -68,18 +81,23 @@ class Chat:
 
     console: Console
     workspace: Workspace
+    host: Host
     session: Session
     again: str
     """The command that goes on with the conversation."""
     view: View = attrs.field(init=False)
+    typed: TypedLines = attrs.field(init=False)
     _answering: bool = False
     _left: bool = False
     _unanswered: bool = False
     """Whether the last message was not sent, or its turn did not end as done."""
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+    _one_at_a_time: trio.Lock = attrs.field(factory=trio.Lock)
+    """A person is asked one thing after the other."""
 
     def __attrs_post_init__(self) -> None:
         self.view = View(self.console)
+        self.typed = TypedLines(self._ask_for_line)
 
     async def run(self) -> int:
         """Greet, then take lines.
@@ -89,7 +107,9 @@ class Chat:
         await self._greet()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._interrupts)
+            nursery.start_soon(self.typed.read)
             with self._scope:
+                await self._waiting()
                 await self._lines()
             nursery.cancel_scope.cancel()
         if self._left:
@@ -123,8 +143,7 @@ class Chat:
     # --- lines --------------------------------------------------------------------------------
 
     async def _lines(self) -> None:
-        typed = TypedLines(self._ask_for_line)
-        while (text := await typed.next()) is not None:
+        while (text := await self.typed.next()) is not None:
             try:
                 if not await self._take(text):
                     return
@@ -177,23 +196,36 @@ class Chat:
 
     # --- an answer ----------------------------------------------------------------------------
 
+    async def _waiting(self) -> None:
+        """A turn that waits for answers since it was left: they are asked for first."""
+        state = await self.session.state()
+        if state.phase == Phase.PARKED and state.running is not None:
+            asked = [each async for each in self.host.questions() if each.session == state.session]
+            async with self._answered():
+                await self._follow(state.cursor, state.running, asked)
+
     async def _say(self, words: str, skills: tuple[str, ...]) -> None:
         self._unanswered = True
         receipt = await self.session.prompt(words, skills=skills)
+        async with self._answered() as scope, trio.open_nursery() as nursery:
+            nursery.start_soon(self._show, receipt, scope)
+            # A turn that cannot be saved ends without an event: who waits is told.
+            outcome = await self.session.outcome(receipt)
+            self._unanswered = outcome.end != "done"
+
+    @asynccontextmanager
+    async def _answered(self) -> AsyncGenerator[trio.CancelScope]:
+        """While it runs, Ctrl-C cancels the turn and does not leave."""
         self._answering = True
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._show, receipt)
-                # A turn that cannot be saved ends without an event: who waits is told.
-                outcome = await self.session.outcome(receipt)
-                self._unanswered = outcome.end != "done"
+            with trio.CancelScope() as scope:
+                yield scope
         finally:
             self._answering = False
             self.view.fresh_line()
 
-    async def _show(self, receipt: Receipt) -> None:
-        """Show what happens until the turn that took the message has ended."""
-        taken_by: int | None = None
+    async def _show(self, receipt: Receipt, scope: trio.CancelScope) -> None:
+        """Show what happens until the turn that took the message has ended, or nobody answers."""
         async for event in self.session.events(after=receipt.cursor):
             self.view.show(event)
             match event:
@@ -201,10 +233,49 @@ class Chat:
                     TurnStarted(turn=turn, message=message)
                     | MessageAbsorbed(turn=turn, message=message)
                 ) if message == receipt.message:
-                    taken_by = turn
-                case TurnEnded(turn=turn) if turn == taken_by:
+                    await self._follow(event.cursor, turn, [])
+                    if (await self.session.state()).phase == Phase.PARKED:
+                        scope.cancel()
                     return
                 case MessageNotSent(message=message) if message == receipt.message:
                     return
                 case _:
                     pass
+
+    async def _follow(self, after: Cursor, turn: int, asked: list[Question]) -> None:
+        """Show a turn to its end and ask what it asks; it ends early where nobody can answer."""
+        async with trio.open_nursery() as nursery:
+            for question in asked:
+                nursery.start_soon(self._decide, question, nursery.cancel_scope)
+            async for event in self.session.events(after=after):
+                self.view.show(event)
+                match event:
+                    case QuestionAsked(question=question):
+                        nursery.start_soon(self._decide, question, nursery.cancel_scope)
+                    case TurnEnded(turn=ended) if ended == turn:
+                        nursery.cancel_scope.cancel()
+                    case _:
+                        pass
+
+    async def _decide(self, question: Question, following: trio.CancelScope) -> None:
+        """Ask the person whether a call may run, one call after the other."""
+        if question.kind == "result":
+            self.view.note(f"waits for the result of {question.tool}: {question.text}")
+            return
+        by = (await self.session.state()).person or PERSON
+        if not sys.stdin.isatty():
+            self.view.note(f"{question.tool} is declined: nobody is there to be asked")
+            await self.session.answer(question.id, Deny(by, NOBODY))
+            return
+        async with self._one_at_a_time:
+            self.view.say(f"{question.tool} {plain(question.arguments)}", "bold")
+            self.view.note("may it run? yes, or no and why")
+            line = await self.typed.next()
+        if line is None:
+            self.view.note(f"to answer later: greenroom answer {question.id} --allow")
+            following.cancel()
+            return
+        said = line.strip()
+        reason = "" if said.lower() in _NO else said
+        answer = Allow(by) if said.lower() in _YES else Deny(by, reason)
+        await self.session.answer(question.id, answer)

@@ -79,6 +79,7 @@ def print_report(console: Console, run: Demo, store: Store, kept_at: Path | None
     _row(table, "turns", f"{run.turns:,}", _ends(run))
     _row(table, "model calls", f"{run.model.calls:,}", f"by {run.model.name}")
     _row(table, "tool calls", f"{run.model.tool_calls:,}")
+    _row(table, "approvals", f"{happened['approvals']:,}", "asked, parked, and allowed")
     _row(table, "steers", f"{happened['steers']:,}", "handed over to a running turn")
     _row(table, "mid-turn picks", f"{happened['picks']:,}", "waited for a turn of their own")
     _row(table, "preset switches", f"{happened['switches']:,}")

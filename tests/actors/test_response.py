@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from greenroom.actors.models.port import ModelResponse, RequestedCall
-from greenroom.actors.response import Answer, answer_of, checked, is_empty
+from greenroom.actors.response import Reply, answer_of, checked, is_empty
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.errors import ModelFailed
 from greenroom.protocol.limits import DEFAULT_LIMITS
@@ -14,7 +14,7 @@ from greenroom.protocol.usage import Usage
 SIGNED = OpaquePart("m", b"\x00\xff signed")
 
 
-def answered(response: ModelResponse, turn: int = 1, round_: int = 0) -> Answer:
+def answered(response: ModelResponse, turn: int = 1, round_: int = 0) -> Reply:
     return answer_of(response, turn, round_, 0, 0, DEFAULT_LIMITS)
 
 

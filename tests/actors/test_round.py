@@ -8,11 +8,11 @@ import pytest
 from greenroom.actors import Tool, ToolContext, Workspace, tool
 from greenroom.actors.models.port import ModelResponse, RequestedCall
 from greenroom.actors.models.scripted import call
-from greenroom.actors.tool import idempotency_key
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.identity import call_key
 from greenroom.protocol.record import Responded
-from tests.actors.world import FULL, Stage, check_conversation, check_requests, conversation
+from tests.actors.world import FULL, QUIET, Stage, check_conversation, check_requests, conversation
 
 Seen = list[ToolContext[Any]]
 
@@ -57,6 +57,7 @@ async def test_what_cannot_be_called_is_told(stage: Stage) -> None:
 
 async def test_a_refused_call_leaves_no_intent(stage: Stage) -> None:
     """R172, R2, R3: what may not run is not recorded as if it might have."""
+    stage.presets = QUIET
     stage.plays((call("pay"), call("look")), "Done.")
     async with stage.session() as session:
         await session.set_permission_preset("read-only")
@@ -136,7 +137,7 @@ async def test_a_key_of_a_call_is_equal_after_a_restart(stage: Stage) -> None:
     again = msgspec.json.encode((seen[0].tenant, "ann", turn.calls[0].id))
     assert seen[0].call == turn.calls[0].id
     assert len(again) > len(seen[0].call)
-    assert seen[0].key == idempotency_key(session.id, turn.calls[0].id)
+    assert seen[0].key == call_key(session.id, turn.calls[0].id)
 
 
 @pytest.mark.parametrize(("preset", "state"), [(FULL, "done"), ("read-only", "refused")])
@@ -146,7 +147,7 @@ async def test_a_call_through_use_tool_is_the_call_it_names(
     """R216, R172: decided and recorded with the effect of the tool that it names."""
     seen: Seen = []
     agent = AgentDeclaration(name="support", tools=(), tools_on_demand=("tell",))
-    workspace = Workspace.build(agents=[agent])
+    workspace = Workspace.build(agents=[agent], presets=QUIET)
     used = call("use_tool", name="tell", arguments={"what": "a"})
     stage.plays(used, "Done.")
     async with stage.host(tools=[telling(seen)], workspace=workspace) as host:

@@ -19,6 +19,7 @@ from greenroom.protocol.event import PermissionChanged
 from tests.actors.world import (
     AGENT,
     FULL,
+    QUIET,
     Stage,
     check_conversation,
     check_requests,
@@ -45,6 +46,7 @@ async def switched(session: Session) -> list[PermissionChanged]:
 
 async def test_a_switch_is_committed_in_force_and_told(stage: Stage) -> None:
     """R8, R14, R17: one event; only the system string's tail differs; no snapshot."""
+    stage.presets = QUIET
     stage.plays("One.", call("pay"), "Two.")
     async with stage.session() as session:
         await session.ask("Hi")
@@ -133,6 +135,7 @@ async def test_a_switch_that_cannot_be_written_changes_nothing(stage: Stage) -> 
 
 async def test_a_preset_outlives_its_host(stage: Stage) -> None:
     """R16, R61: reopened, it is in force and rendered; the kept prompt is the same to the byte."""
+    stage.presets = QUIET
     stage.plays("One.", call("pay"), "Two.")
     async with stage.session() as session:
         await session.set_permission_preset("read-only")

@@ -20,6 +20,7 @@ from greenroom.actors.models.scripted import call
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.errors import GreenroomError, ModelFailed
 from greenroom.protocol.phase import Phase
+from greenroom.protocol.question import Allow, Deny
 from greenroom.protocol.receipt import Receipt, When
 from greenroom.store import open_memory
 from tests.actors.world import (
@@ -50,6 +51,7 @@ STEPS = st.one_of(
     st.tuples(st.just("tick"), st.integers(1, 12)),
     st.tuples(st.just("fault"), st.tuples(st.integers(0, 2), st.booleans(), st.booleans())),
     st.tuples(st.just("fault"), st.tuples(st.integers(1, 3), st.just(False), st.just(False))),
+    st.tuples(st.just("decide"), st.booleans()),
     st.tuples(st.just("preset"), st.sampled_from(["read-only", "danger-full-access"])),
     st.tuples(st.just("model"), st.sampled_from(["default", "other"])),
     st.tuples(
@@ -58,7 +60,7 @@ STEPS = st.one_of(
     st.tuples(st.sampled_from(["wait", "reopen", "die"]), st.none()),
 )
 
-SAYINGS = {"prompt", "key", "preset", "model", "cancel", "flush", "recall"}
+SAYINGS = {"prompt", "key", "preset", "model", "cancel", "flush", "recall", "decide"}
 
 
 @attrs.define(eq=False)
@@ -119,6 +121,9 @@ class History:
                 await session.set_permission_preset(how)
             case "model":
                 await session.set_model(how)
+            case "decide":
+                for question in (await session._host.questions().all())[:1]:
+                    await session._host.answer(question, Allow("ann") if how else Deny("ann"))
             case "cancel":
                 await session.cancel()
             case "flush":
@@ -154,6 +159,8 @@ class History:
         actor = await self.session._host.activate(self.session.id)
         while not actor.is_quiet:
             await self.session.flush()
+            for question in await self.session._host.questions().all():
+                await self.session._host.answer(question, Allow("ann"))
             await wait_all_tasks_blocked()
             actor = await self.session._host.activate(self.session.id)
         for receipt in self.receipts:
@@ -168,7 +175,7 @@ class History:
 
     async def _is_what_is_stored(self, last: SessionActor | None) -> None:
         """What a live actor knows and what another reads back are equal."""
-        if last is None or last.phase is not Phase.IDLE:
+        if last is None or last.phase not in (Phase.IDLE, Phase.PARKED):
             return
         async with self.stage.host(policy=STILL) as host:
             again = await activated(host.services, self.session.id)

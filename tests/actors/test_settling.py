@@ -3,7 +3,7 @@
 import pytest
 
 from greenroom.actors.models.port import ModelResponse, RequestedCall
-from greenroom.actors.response import Answer, answer_of
+from greenroom.actors.response import Reply, answer_of
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
 from greenroom.actors.tools import Door, Ticket
@@ -17,7 +17,7 @@ DOOR = Door((), DEFAULT_LIMITS, lambda: 0, with_files=False)
 USED = Usage(input=3)
 
 
-def answer(calls: int = 0, text: str = "So.") -> Answer:
+def answer(calls: int = 0, text: str = "So.") -> Reply:
     requested = tuple(RequestedCall("", "look", "{}") for _ in range(calls))
     return answer_of(ModelResponse(text, requested), 1, 0, 0, 0, DEFAULT_LIMITS)
 

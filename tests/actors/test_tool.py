@@ -20,11 +20,10 @@ from greenroom.actors.tool import (
     Tool,
     ToolContext,
     declarations,
-    idempotency_key,
     tool,
 )
 from greenroom.protocol.errors import BadArguments, BadTool, ToolFailed
-from greenroom.protocol.identity import SessionId
+from greenroom.protocol.identity import SessionId, call_key
 
 
 class Shop:
@@ -176,7 +175,7 @@ def test_the_key_of_a_call_is_its_own() -> None:
     """R220: equal for the same call, and for no other whatever the names are cut at."""
     assert context().key == context(deps=Shop(), turn=9).key
     calls = [("a", "b", "c"), ("ab", "", "c"), ("a", "bc", ""), ("a", "b", "d")]
-    keys = {idempotency_key(SessionId(tenant, key), call) for tenant, key, call in calls}
+    keys = {call_key(SessionId(tenant, key), call) for tenant, key, call in calls}
     assert len(keys) == len(calls)
 
 

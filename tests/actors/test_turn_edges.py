@@ -26,7 +26,15 @@ from greenroom.protocol.record import Dispatched, Returned
 from greenroom.protocol.turn import TurnRecord
 from greenroom.protocol.usage import Usage
 from tests.actors.test_turn_steered import in_tool
-from tests.actors.world import FULL, Stage, check_conversation, check_requests, conversation, opened
+from tests.actors.world import (
+    FULL,
+    QUIET,
+    Stage,
+    check_conversation,
+    check_requests,
+    conversation,
+    opened,
+)
 
 
 async def test_a_stopped_turn_takes_no_steer(stage: Stage) -> None:
@@ -164,6 +172,7 @@ async def test_the_persons_part_goes_with_a_person(stage: Stage, person: str | N
 
 async def test_a_preset_that_is_gone_leaves_the_strictest(stage: Stage) -> None:
     """R7, R92: a healthy session is not set aside for what the host's table lost."""
+    stage.presets = QUIET
     stage.plays("One.", call("pay"), "Two.")
     async with stage.session() as session:
         await session.ask("Hi")

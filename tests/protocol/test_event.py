@@ -14,6 +14,8 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    QuestionAsked,
+    QuestionSettled,
     Replied,
     SessionDeleted,
     SessionOpened,
@@ -26,6 +28,7 @@ from greenroom.protocol.event import (
 )
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.message import ImagePart, TextPart
+from greenroom.protocol.question import Allow, Question
 from greenroom.protocol.receipt import Cursor, Outcome, Receipt
 from greenroom.protocol.turn import SkillUse
 from greenroom.protocol.usage import Usage
@@ -90,6 +93,27 @@ FRAMES: list[tuple[Event, str]] = [
     (
         ToolReturned(**HEAD, turn=1, call="c", state="done", content="é\n"),
         '{"event":"tool_returned",HEAD,"turn":1,"call":"c","state":"done","content":"é\\n"}',
+    ),
+    (
+        QuestionAsked(
+            **HEAD,
+            question=Question(
+                "q", "approval", SessionId("t", "k"), 1, "c1-0-0", "pay", "{}", "d", 5
+            ),
+        ),
+        (
+            '{"event":"question_asked",HEAD,"question":{"id":"q","kind":"approval",'
+            '"session":{"tenant":"t","key":"k"},"turn":1,"call":"c1-0-0","tool":"pay",'
+            '"arguments":"{}","digest":"d","asked":5,"expires":null,"text":"","answer":null,'
+            '"answered":null}}'
+        ),
+    ),
+    (
+        QuestionSettled(**HEAD, turn=1, question="q", answer=Allow("ann")),
+        (
+            '{"event":"question_settled",HEAD,"turn":1,"question":"q",'
+            '"answer":{"type":"allow","by":"ann"}}'
+        ),
     ),
     (
         TurnEnded(**HEAD, turn=1, outcome=OUTCOME),

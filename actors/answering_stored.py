@@ -1,0 +1,117 @@
+"""Answering a question of a store that no host holds: committed now, and the turn goes on later.
+
+The answer is as durable as any other; the turn goes on with the next host that opens the store
+(R161).
+"""
+
+from greenroom.actors.questions import check_answer, session_of
+from greenroom.actors.terms import terms_of
+from greenroom.actors.waiting import Slot
+from greenroom.actors.world import World
+from greenroom.protocol.encoding import decode_header, decode_records, encode_records
+from greenroom.protocol.errors import InvalidInput, Missing, SessionLost
+from greenroom.protocol.identity import SessionId
+from greenroom.protocol.limits import DEFAULT_LIMITS
+from greenroom.protocol.parked import open_in, parked_of, questions_of
+from greenroom.protocol.question import Answer, Question, fits
+from greenroom.protocol.record import Answered, AnyRecord
+from greenroom.protocol.tally import Tally
+from greenroom.store.contract import (
+    Claim,
+    Claimed,
+    ClaimVerdict,
+    Commit,
+    Committed,
+    CommitVerdict,
+    Failed,
+    Release,
+    Store,
+)
+
+
+async def answer_stored(
+    store: Store, world: World, tenant: str | None, question: Question | str, answer: Answer
+) -> Question:
+    """Commit the answer of an open question; the question with the answer that it has.
+
+    Raises:
+        Missing: no open question has that id.
+        InvalidInput, TooLarge: it is no answer to a question of that kind, or cannot be stored.
+        StoreFailed: it was not kept.
+        SessionLost: another process took the session meanwhile.
+    """
+    check_answer(answer, DEFAULT_LIMITS)
+    session = session_of(store, tenant, question)
+    name = question.id if isinstance(question, Question) else question
+    claimed = await _claimed(store, session)
+    try:
+        records = _since_parked(store, session, claimed)
+        commit, record = _answering(session, claimed, records, name, answer, world.now())
+        if commit is not None:
+            await _committed(store, commit)
+            records.append(record)
+    finally:
+        store.offer(Release(session, claimed.epoch), _nobody_waits)
+    found = next((each for each in questions_of(session, records) if each.id == name), None)
+    if found is None:
+        raise Missing(f"There is no open question {name!r}.", question=name)
+    return found
+
+
+def _since_parked(store: Store, session: SessionId, claimed: Claimed) -> list[AnyRecord]:
+    parked = decode_header(claimed.header).parked
+    entries = [] if parked is None else store.read(session, after=parked)
+    return [record for entry in entries for record in decode_records(entry.records)]
+
+
+def _answering(
+    session: SessionId,
+    claimed: Claimed,
+    records: list[AnyRecord],
+    name: str,
+    answer: Answer,
+    now: int,
+) -> tuple[Commit | None, Answered]:
+    """The commit of an answer; None where nobody waits for it."""
+    tally = Tally(records)
+    start = tally.open_turn
+    parked = None if start is None else parked_of(start, tally.since)
+    record = Answered(now, 0 if start is None else start.turn, name, answer)
+    asking = () if parked is None else open_in(parked.asked, parked.answers)
+    mine = next((one for one in asking if one.id == name), None)
+    if mine is None:
+        return None, record
+    if not fits(mine.kind, answer):
+        raise InvalidInput(f"The question {name!r} is after {_WHAT[mine.kind]}.", what="answer")
+    left = [one for one in asking if one is not mine]
+    terms = terms_of(decode_header(claimed.header), left)
+    encoded = encode_records([record])
+    return Commit(session, claimed.epoch, claimed.head, encoded, terms=terms), record
+
+
+_WHAT = {"approval": "an approval: allow or deny it", "result": "a result"}
+
+
+async def _claimed(store: Store, session: SessionId) -> Claimed:
+    slot: Slot[ClaimVerdict] = Slot()
+    store.offer(Claim(session), slot.put)
+    verdict = await slot.get_shielded()
+    if isinstance(verdict, Failed):
+        raise verdict.error
+    if not isinstance(verdict, Claimed):
+        raise Missing(f"There is no session {session}.", session=str(session))
+    return verdict
+
+
+async def _committed(store: Store, commit: Commit) -> None:
+    slot: Slot[CommitVerdict] = Slot()
+    store.offer(commit, slot.put)
+    verdict = await slot.get_shielded()
+    if isinstance(verdict, Failed):
+        raise verdict.error
+    if not isinstance(verdict, Committed):
+        raise SessionLost(f"The session {commit.session} is held by somebody else now.")
+
+
+def _nobody_waits(verdict: object) -> None:
+    """The verdict of a release changes nothing."""

@@ -1,0 +1,171 @@
+"""A turn that waits for answers: it asks, parks, and goes on behind them (R160, R161, R224).
+
+What is asked is committed before anybody is told of it, and a parked turn has no task and needs no
+place in memory: it is read back from its records like one that never left. It goes on when every
+question has its answer, and commits anew to what is in force then; a call that was allowed before
+and is refused now is not run (R157).
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import trio
+from msgspec import structs
+
+from greenroom.actors.drafting import draft_again
+from greenroom.actors.pending import Obstacle, Sealed, raised
+from greenroom.actors.round import Round
+from greenroom.actors.settling import Ending
+from greenroom.actors.terms import terms_of
+from greenroom.actors.tools import blobs_of
+from greenroom.actors.waiting import Slot
+from greenroom.protocol.errors import (
+    GreenroomError,
+    InvalidInput,
+    SessionLost,
+    StoreUnavailable,
+)
+from greenroom.protocol.note import approvals_note
+from greenroom.protocol.phase import Phase, Step
+from greenroom.protocol.prompt_checkpoint import checkpoint_between
+from greenroom.protocol.question import Answer, Asking, Question, fits, settled, shown
+from greenroom.protocol.record import Answered, AnyRecord, Asked, Resumed
+from greenroom.protocol.wording import wording_of
+
+if TYPE_CHECKING:
+    from greenroom.actors.session import SessionActor
+    from greenroom.actors.turn import Turn
+
+
+async def ask(turn: "Turn", this: Round, asking: tuple[Asking, ...]) -> None:
+    """Commit what a round asks, with the results that it has; then the turn parks."""
+    actor = turn.actor
+    actor.step(Step.ASK)
+    ready = this.ready()
+    record = Asked(
+        actor.services.world.now(),
+        turn.number,
+        turn.round,
+        asking,
+        tuple([one.result for one in ready]),
+    )
+    records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
+    chunks = [] if this.answer_saved else [this.answer.body]
+    chunks += [bytes(one.result.body) for one in ready]
+    header = structs.replace(actor.header, parked=turn.began)
+    # All of this stands in the commit, whatever becomes of it: nothing of it is stored twice.
+    this.told_so_far(ready)
+    turn.asked = record
+    await turn.save(
+        records,
+        actor.conversation.plus(chunks),
+        messages=len(chunks),
+        header=header,
+        blobs=blobs_of(ready),
+        terms=terms_of(header, turn.waits_for),
+    )
+
+
+async def go_on(turn: "Turn") -> Ending | None:
+    """Go on behind the answers: the grants are used up in the commit before the calls (P133)."""
+    actor, this = turn.actor, turn.open
+    assert this is not None
+    assert turn.asked is not None
+    assert turn.start is not None
+    try:
+        draft = draft_again(actor, turn.start)
+    except GreenroomError as error:
+        return Ending("failed", error.sentence, error.code)
+    door, now = actor.services.door, actor.services.world.now()
+    asked, wording = turn.asked, wording_of(draft.kept.composition.wording)
+    given = [(one, turn.answers[one.id]) for one in asked.questions]
+    this.go_on(draft.tickets(this.answer.calls, door), given, door)
+    this.notes = (*this.notes, *approvals_note([(q.tool, a) for q, a in given], wording))
+    sections = draft.variant.system.sections
+    count = actor.header.messages + turn.added - 1 + this.untold
+    actor.step(Step.GO_ON)
+    header = structs.replace(actor.header, parked=None)
+    record = Resumed(
+        now,
+        turn.number,
+        draft.preset.id,
+        this.intents,
+        checkpoint_between(actor.sent, sections, count, now),
+    )
+    # Not asked any more, whatever becomes of the commit.
+    turn.asked = None
+    nothing = actor.conversation.plus(())
+    if not await turn.save([record], nothing, messages=0, header=header, terms=terms_of(header)):
+        return None
+    actor.sent = sections
+    ending = await turn.calls(draft, this)
+    if ending is not None or actor.phase is not Phase.MODEL:
+        return ending
+    return await turn.rounds(draft)
+
+
+async def settle_question(actor: "SessionActor", name: str, answer: Answer) -> Question | None:
+    """Commit the answer of a question; None: it has one, or nobody waits for it (R223).
+
+    It counts from the commit on, and the turn goes on with the last one (R161).
+
+    Raises:
+        InvalidInput: it is no answer to a question of that kind.
+        StoreUnavailable: it was not kept; the question is as open as before.
+        SessionLost: somebody else holds the session by now.
+    """
+    while actor.answering is not None:
+        await actor.answering.wait()
+    turn = actor.turn
+    asking = None if turn is None else expected(turn, name)
+    if turn is None or asking is None:
+        return None
+    if not fits(asking.kind, answer):
+        raise InvalidInput(f"A question about {_WHAT[asking.kind]}.", what="answer")
+    actor.answering = trio.Event()
+    record = Answered(actor.services.world.now(), turn.number, name, answer)
+    try:
+        obstacle = await _committed(turn, record).get_shielded()
+    finally:
+        actor.answering.set()
+        actor.answering = None
+    if isinstance(obstacle, SessionLost):
+        actor.lose(obstacle)
+        raise obstacle
+    if obstacle is not None:
+        cause = raised(obstacle)
+        raise StoreUnavailable(f"The answer was not kept: {cause.sentence}") from cause
+    at = record.at if turn.asked is None else turn.asked.at
+    (question,) = shown(actor.id, turn.number, at, [asking])
+    return settled(question, answer, record.at)
+
+
+_WHAT: Final = {
+    "approval": "an approval is answered with Allow or Deny",
+    "result": "a result is answered with Result or Failure",
+}
+
+
+def expected(turn: "Turn", name: str) -> Asking | None:
+    """The question of that id that an answer may come for; also before it is asked (R224)."""
+    for question in turn.waits_for:
+        if question.id == name:
+            return question
+    if turn.open is None or name in turn.answers:
+        return None
+    return turn.open.running(turn.actor.id, name)
+
+
+def _committed(turn: "Turn", record: Answered) -> Slot[Obstacle | None]:
+    """Offer an answer; what it means is true before anybody wakes."""
+    actor, slot = turn.actor, Slot[Obstacle | None]()
+    left = [one for one in turn.waits_for if one.id != record.question]
+
+    def judged(_: Sealed, obstacle: Obstacle | None) -> None:
+        if obstacle is None:
+            turn.answers[record.question] = record.answer
+            actor.go_on()
+        slot.put(obstacle)
+
+    terms = None if turn.asked is None else terms_of(actor.header, left)
+    actor.commit([record], terms=terms, then=judged)
+    return slot
