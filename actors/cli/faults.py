@@ -1,7 +1,6 @@
 """What a person typed wrong, and how any error is told: one sentence with its way out."""
 
 import sys
-from typing import ClassVar
 
 from greenroom.actors.cli.words import plain
 from greenroom.protocol.errors import GreenroomError, Refused
@@ -10,8 +9,8 @@ from greenroom.protocol.errors import GreenroomError, Refused
 class BadOption(Refused):
     """An option of a command cannot be what it is; the command exits with 2."""
 
-    code: ClassVar[str] = "bad_option"
-    way_out: ClassVar[str] = "`greenroom COMMAND --help` tells every option."
+    code = "bad_option"
+    way_out = "`greenroom COMMAND --help` tells every option."
 
 
 def causes_of(error: BaseException) -> list[BaseException]:
