@@ -107,13 +107,16 @@ def test_all_faults_of_a_workspace_are_listed(tmp_path: Path) -> None:
     assert "gone" in done.stderr
 
 
-def test_a_workspace_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_workspace_that_is_none_is_named(tmp_path: Path) -> None:
     """R231: whoever mistypes a folder is told which, and no fault of a file is made up."""
-    done = ran(tmp_path, "chat", "nofolder", "--model", "scripted")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "greenroom: There is no folder 'nofolder'. Mend what is named and open it again.\n"
-    )
+    (tmp_path / "ex.py").write_text("print()")
+    for path, told in (
+        ("nofolder", "There is no folder 'nofolder'."),
+        (tmp_path / "ex.py", f"'{tmp_path / 'ex.py'}' is not a folder that can be read."),
+    ):
+        done = ran(tmp_path, "chat", path, "--model", "scripted")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"greenroom: {told} Give the folder that has agents/NAME.md in it.\n"
 
 
 def test_the_scripted_model_is_told(tmp_path: Path) -> None:
