@@ -177,6 +177,26 @@ def test_a_slip_of_the_owner_is_no_choice(
     assert [fault.startswith(told) for fault in faults] == [True]
 
 
+@pytest.mark.parametrize(
+    ("head", "parameters", "told"),
+    [
+        ("messages: x", {"messages": "x"}, "'messages' is what a request says itself"),
+        ("stream: false", {"stream": False}, "'stream' is what a request says itself"),
+        ("temperature: .nan", {"temperature": float("nan")}, "'temperature' is nan"),
+    ],
+)
+def test_a_parameter_that_no_request_can_carry_is_a_fault(
+    tmp_path: Path, head: str, parameters: dict[str, bool | float | str], told: str
+) -> None:
+    """R231: refused where the workspace is made, with the agent and the parameter named."""
+    root = made(tmp_path, {"agents/a.md": f"---\nparameters:\n  {head}\n---\nHello.\n"})
+    agent = AgentDeclaration(name="a", parameters=parameters)
+    with pytest.raises(BrokenWorkspace, match=f"agents/a.md: The parameter {told}"):
+        Workspace.folder(root)
+    with pytest.raises(BrokenWorkspace, match=f"agents/a.md: The parameter {told}"):
+        Workspace.build(agents=[agent])
+
+
 @pytest.mark.parametrize("name", ["agents", "persons", "skills"])
 def test_a_part_that_is_no_folder_is_one_fault(tmp_path: Path, name: str) -> None:
     """R231: the others are read all the same, so that all faults come at once."""
