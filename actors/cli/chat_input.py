@@ -31,9 +31,16 @@ class TypedLines:
         while b"\n" not in self._data and not self._ended and len(self._data) < LINE_BYTES_MAX:
             if not self._data:
                 self._ask()
-            read = trio.to_thread.run_sync
-            received = await read(os.read, STDIN, READ_BYTES, abandon_on_cancel=True)
+            received = await trio.to_thread.run_sync(_read, abandon_on_cancel=True)
             self._ended = not received
             self._data += received
         line, newline, self._data = self._data.partition(b"\n")
         return line.decode(errors="replace") if line or newline else None
+
+
+def _read() -> bytes:
+    """What was typed; nothing at the end, and when there is nobody any more who could type."""
+    try:
+        return os.read(STDIN, READ_BYTES)
+    except OSError:  # a terminal that was hung up, or is another program's now
+        return b""

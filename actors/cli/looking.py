@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from greenroom.actors.cli.options import Stored as Options
+from greenroom.actors.cli.stores import open_store
 from greenroom.actors.cli.transcript import print_conversation
 from greenroom.actors.cli.words import counted, moment, plain, short
 from greenroom.actors.reading import summary_of
@@ -30,7 +31,7 @@ from greenroom.protocol.rebuild import SentRequest, request_at
 from greenroom.protocol.record import AnyRecord
 from greenroom.protocol.state import SessionSummary
 from greenroom.protocol.transcript import transcript_of
-from greenroom.store import Store, Stored, open_lmdb
+from greenroom.store import Store, Stored
 
 NAMES_MAX: Final = 10_000
 """Sessions whose names are compared with one that is not there."""
@@ -61,11 +62,14 @@ async def open_reading(options: Options) -> AsyncGenerator[Store]:
     """The store, read-only.
 
     Raises:
-        NotAStore: there is none; and whatever else :func:`open_lmdb` raises.
+        NotAStore: there is none; and whatever else :func:`open_store` raises.
     """
     if options.store is None and not await trio.Path(options.path).exists():
-        raise NotAStore(f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.")
-    async with open_lmdb(options.path, read_only=True) as store:
+        raise NotAStore(
+            f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.",
+            way_out="Begin one there, or give the folder of another with --store.",
+        )
+    async with open_store(options.path, read_only=True) as store:
         yield store
 
 

@@ -12,15 +12,9 @@ _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 _STEP: Final = 1_000
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Let whoever runs the command decide; rich would exit from inside of the loop."""
-        raise BrokenPipeError
-
-
 def console() -> Console:
     """A console that prints text as it is: no markup, and no codes where there is no terminal."""
-    return _Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def plain(text: str) -> str:
