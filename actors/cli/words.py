@@ -8,6 +8,9 @@ from rich.console import Console
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BREAKS: Final = re.compile(r"[\t\n\u2028\u2029]")
+KEY_SHOWN: Final = 1_000
+"""Characters of a key: it may have more, but nobody types them."""
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 _STEP: Final = 1_000
 
@@ -26,6 +29,12 @@ def short(text: str, characters: int) -> str:
     """One line of ``text``, cut with a mark."""
     line = " ".join(plain(text).split())
     return line if len(line) <= characters else line[: characters - 1] + "…"
+
+
+def named(key: str) -> str:
+    """A key as it is to be typed, on one line; it is cut with a mark only where it is a text."""
+    line = _BREAKS.sub("\N{REPLACEMENT CHARACTER}", plain(key))
+    return line if len(line) <= KEY_SHOWN else line[: KEY_SHOWN - 1] + "…"
 
 
 def counted(number: int, thing: str) -> str:
