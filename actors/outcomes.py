@@ -1,5 +1,7 @@
 """Who waits for the outcome of which message. Plain and synchronous."""
 
+from copy import copy
+
 import attrs
 
 from greenroom.actors.waiting import Slot
@@ -68,6 +70,6 @@ def _own(error: GreenroomError | ExceptionGroup[GreenroomError]) -> BaseExceptio
     """One exception a waiter: a shared one would grow its traceback with each."""
     if isinstance(error, ExceptionGroup):
         return error.derive([_own(one) for one in error.exceptions])
-    own = type(error)(error.sentence, **error.facts)
+    own = copy(error)
     own.__cause__ = error.__cause__
     return own

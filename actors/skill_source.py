@@ -17,7 +17,7 @@ from greenroom.actors.front_matter import Page, page_of
 from greenroom.protocol.errors import InvalidInput, Missing, Refused, SkillUnavailable, TooLarge
 from greenroom.protocol.identity import Slug, check_text, made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
-from greenroom.protocol.skill import SkillPackage, SkillSummary
+from greenroom.protocol.skill import SkillPackage, SkillSummary, is_listable
 
 MAIN: Final = "SKILL.md"
 MAIN_BYTES_MAX: Final = 1_048_576
@@ -52,8 +52,11 @@ def main_file(data: bytes, skill: str) -> ReadSkill:
     """Read a main file leniently; ``skill`` is the folder's path in the workspace, and the id.
 
     Raises:
-        InvalidInput: it is not UTF-8, its head is beyond reading, or it has no description.
+        InvalidInput: it is not UTF-8, its head is beyond reading, or it has no description; or the
+            folder's path cannot be listed as it is.
     """
+    if not is_listable(skill):
+        raise InvalidInput("The folder's path does not stand on one line as it is.")
     page = page_of(data, lenient=True)
     oddities = [f"{page.salvaged} Its lines were read one by one."] if page.salvaged else []
     folder = skill.rpartition("/")[2]
@@ -125,8 +128,9 @@ def _bytes(data: bytes | str) -> bytes:
 def read_package(root: Path, skill: str, limits: Limits = DEFAULT_LIMITS) -> SkillPackage:
     """Read a skill's whole package from the workspace at ``root``, as it is on disk now.
 
-    Left out of it are hidden files, links, devices and files with a second name; nothing outside
-    the folder is ever opened. It waits for the disk: call it in a thread.
+    Left out of it are hidden files, links, devices, files with a second name and names that do not
+    stand on one line; nothing outside the folder is ever opened. It waits for the disk: call it in
+    a thread.
 
     Raises:
         SkillUnavailable: the folder or its main file is gone, broken, disabled or over the bounds.
@@ -167,8 +171,12 @@ def _files(package: int, limits: Limits) -> dict[str, bytes]:
 
 
 def _is_shipped(name: str) -> bool:
-    """Whether an entry belongs to the package: not what editors and programs leave beside it."""
-    return not name.startswith(".") and name != "__pycache__" and not made_valid(name)[1]
+    """Whether an entry belongs to the package: not what editors and programs leave beside it, and
+    not what cannot be listed as it is called.
+    """
+    if name.startswith(".") or name == "__pycache__":
+        return False
+    return is_listable(name) and not made_valid(name)[1]
 
 
 def _within_depth(path: tuple[str, ...]) -> tuple[str, ...]:

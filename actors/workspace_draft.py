@@ -7,7 +7,7 @@ import attrs
 import msgspec
 
 from greenroom.actors.workspace_files import Person
-from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.agent import AgentDeclaration, parameter_faults
 from greenroom.protocol.errors import BrokenWorkspace, Refused
 from greenroom.protocol.identity import SkillId, check_name
 from greenroom.protocol.permission import PresetTable
@@ -68,6 +68,7 @@ class Draft:
         for agent in self.agents:
             file = f"agents/{agent.name}.md"
             yield from _unnameable(file, agent.name)
+            yield from (f"{file}: {fault}" for fault in parameter_faults(agent.parameters))
             yield from self._unknown(file, (*agent.skills, *(agent.available or ())))
             yield from self._bound_twice(file, agent)
             if agent.preset is not None and agent.preset not in self.presets.ids:

@@ -9,7 +9,8 @@
     files/                the root of the file tools
 
 What is a fault and what is only odd: skills come from many hands and are read leniently, the rest
-is the owner's own and is read strictly. Links inside the workspace are not followed.
+is the owner's own and is read strictly. What looks like one of these files and is not read is a
+fault, anything else in their folders is named by a warning. Links in a workspace are not followed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +21,19 @@ from typing import Final, TypeVar
 import attrs
 import msgspec
 
-from greenroom.actors.confined import Listed, list_folder, read_bytes
+from greenroom.actors.confined import Listed, list_folder, list_in, opened_folder, read_bytes
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
-from greenroom.actors.skill_source import MAIN, MAIN_BYTES_MAX, ReadSkill, main_file
+from greenroom.actors.skill_finding import find_skills
+from greenroom.actors.skill_source import ReadSkill
 from greenroom.protocol.agent import AgentDeclaration
-from greenroom.protocol.errors import BrokenWorkspace, ExtraMissing, InvalidInput, Missing, Refused
+from greenroom.protocol.errors import (
+    BrokenWorkspace,
+    ExtraMissing,
+    InvalidInput,
+    Missing,
+    Refused,
+    TooLarge,
+)
 from greenroom.protocol.identity import check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.permission import Preset, PresetTable
@@ -34,7 +43,18 @@ T = TypeVar("T")
 INSTRUCTION_FILES: Final = ("AGENTS.md", "INSTRUCTIONS.md")
 TEXT_BYTES_MAX: Final = 1_048_576
 ENTRIES_MAX: Final = 10_000
-SKILL_DEPTH_MAX: Final = 4
+_NAMED: Final = {
+    name.lower(): name
+    for name in ("agents", "persons", "skills", "files", "preamble.md", *INSTRUCTION_FILES)
+} | dict.fromkeys(("presets.yaml", "presets.yml", "presets.json", "presets.toml"), "presets.yaml")
+"""What is read at the top, by what it is easily written as."""
+_ONE_OF: Final = {"agents": "an agent", "persons": "a person"}
+_MEANT: Final = frozenset(("md", "markdown", "yaml", "yml", "toml", "json"))
+"""Endings, in small letters, of files that are meant to be read as pages."""
+_SAYS_NOTHING: Final = {
+    "agents": "It says nothing: an agent's prompt is to stand in it, below its head if it has one.",
+    "persons": "It says nothing: what agents are to be told about the person stands in it.",
+}
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,21 +93,21 @@ def read_folder(root: Path) -> Contents:
     """Read the whole workspace at ``root``. Waits for the disk.
 
     Raises:
-        BrokenWorkspace: there is no such folder.
+        BrokenWorkspace: there is no such folder, or it cannot be read.
         ExtraMissing: PyYAML is not installed.
     """
-    if not root.is_dir():
-        missing = f"There is no folder {str(root)!r}."
-        raise BrokenWorkspace(missing, faults=(missing,))
+    top = {entry.name: entry for entry in _listed(root)}
     found = Contents()
-    with found.about("."):
-        for name in ("agents", "persons"):
+    for name in ("agents", "persons"):
+        with found.about(name):
             for stem, file in _pages(found, root, name):
                 with found.about(file):
                     _take(found, name, stem, read_bytes(root, file, TEXT_BYTES_MAX))
-        _read_skills(found, root, "skills", SKILL_DEPTH_MAX)
-        top = {entry.name: entry for entry in list_folder(root, ".", ENTRIES_MAX)}
-        _read_top(found, root, top)
+    with found.about("skills"):
+        skills = find_skills(root)
+        found.skills = skills.skills
+        found.warnings += skills.warnings
+    _read_top(found, root, top)
     return found
 
 
@@ -114,15 +134,40 @@ def read_instructions(root: Path, limits: Limits = DEFAULT_LIMITS) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
+def _listed(root: Path) -> tuple[Listed, ...]:
+    """What stands in the folder itself."""
+    named = repr(str(root))
+    try:
+        with opened_folder(root, ()) as folder:
+            return list_in(folder, named, ENTRIES_MAX)
+    except Missing:
+        sentence = f"There is no folder {named}."
+    except TooLarge as error:
+        sentence = error.sentence
+    except (Refused, ValueError):  # the latter: a path that no folder can have
+        sentence = f"{named} is not a folder that can be read."
+    raise BrokenWorkspace(
+        sentence, way_out="Give the folder that has agents/NAME.md in it.", faults=(sentence,)
+    )
+
+
 def _read_top(found: Contents, root: Path, top: dict[str, Listed]) -> None:
+    for name in top:
+        meant = _NAMED.get(name.lower(), name)
+        if meant != name:
+            found.faults.append(f"{name}: It is not read; write it as {meant}.")
     if "preamble.md" in top:
         with found.about("preamble.md"):
             data = read_bytes(root, "preamble.md", TEXT_BYTES_MAX)
             found.preamble = _text_of(data, "preamble")
+            if not found.preamble.strip():
+                raise InvalidInput("It is empty: without the file the shipped preamble is taken.")
     if "presets.yaml" in top:
         with found.about("presets.yaml"):
             data = read_bytes(root, "presets.yaml", TEXT_BYTES_MAX)
             table = yaml_mapping(_text_of(data, "presets"))
+            if others := sorted(table.keys() - {"presets"}):
+                raise InvalidInput(f"It holds {others[0]!r} beside its presets.")
             found.presets = PresetTable(_converted(table.get("presets"), tuple[Preset, ...]))
     if "files" in top:
         if top["files"].kind == "folder":
@@ -141,12 +186,18 @@ def _pages(found: Contents, root: Path, folder: str) -> Iterator[tuple[str, str]
         return
     for entry in entries:
         stem, dot, ending = entry.name.rpartition(".")
-        if entry.name.startswith(".") or entry.kind == "folder":
+        if entry.name.startswith("."):
             continue
         file = f"{folder}/{entry.name}"
-        if dot and ending == "md":
+        if not dot or ending.lower() not in _MEANT:
+            found.warnings.append(
+                f"{file}: It is not read: {_ONE_OF[folder]} is a file {folder}/NAME.md."
+            )
+        elif entry.kind == "folder":
+            found.faults.append(f"{file}: It is a folder; write {_ONE_OF[folder]} as a file.")
+        elif ending == "md":
             yield stem, file
-        elif ending in {"yaml", "yml", "toml", "json"}:
+        else:
             found.faults.append(f"{file}: It is not read; write it as {stem}.md with a YAML head.")
 
 
@@ -155,42 +206,18 @@ def _take(found: Contents, folder: str, stem: str, data: bytes) -> None:
     page = page_of(data)
     if page.head.pop("name", stem) != stem:
         raise InvalidInput(f"Its head gives another name than its file, which is {stem!r}.")
+    if not page.head and not page.body.strip():
+        raise InvalidInput(_SAYS_NOTHING[folder])
     if folder == "agents":
         head = {**page.head, "name": stem, "prompt": page.body}
-        found.agents.append(_converted(head, AgentDeclaration))
+        agent = _converted(head, AgentDeclaration)
+        found.agents.append(agent)
+        if not agent.prompt.strip() and not agent.skills:
+            lacking = "It has neither a prompt nor a skill that is bound."
+            found.warnings.append(f"agents/{stem}.md: {lacking}")
     else:
         head = {**page.head, "name": stem, "text": page.body}
         found.persons.append(_converted(head, Person))
-
-
-def _read_skills(found: Contents, root: Path, folder: str, depth: int) -> None:
-    """Find the packages below a folder; below a package nothing is looked for."""
-    try:
-        entries = list_folder(root, folder, ENTRIES_MAX)
-    except Missing:
-        return
-    for entry in entries:
-        path = f"{folder}/{entry.name}"
-        if entry.kind == "link":
-            found.warnings.append(f"{path}: It is a link, and is left out.")
-        elif entry.kind == "folder" and not entry.name.startswith("."):
-            _read_skill_or_below(found, root, path, depth)
-
-
-def _read_skill_or_below(found: Contents, root: Path, folder: str, depth: int) -> None:
-    main = f"{folder}/{MAIN}"
-    try:
-        skill = main_file(read_bytes(root, main, MAIN_BYTES_MAX), folder)
-    except Missing:
-        if depth > 1:
-            _read_skills(found, root, folder, depth - 1)
-    except ExtraMissing:
-        raise  # no fault of the file
-    except Refused as error:
-        found.warnings.append(f"{main}: {error.sentence} The skill is left out.")
-    else:
-        found.skills[folder] = skill
-        found.warnings += [f"{main}: {oddity}" for oddity in skill.oddities]
 
 
 def _text_of(data: bytes, what: str) -> str:

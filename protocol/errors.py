@@ -1,14 +1,14 @@
 """Every refusal and failure that a caller can meet, in families by whose fault it is.
 
 Each error carries a stable ``code`` (for programs), an HTTP ``status`` (for servers), a ``way_out``
-(one sentence: what to do now) and ``facts`` (the values a person is shown). The text of the
-exception names the thing; nothing in it is a secret, and nothing in it has to be parsed.
+(one sentence: what to do now; its kind's, unless the raiser gives one that fits better) and
+``facts`` (what a person is shown). Its text names the thing, is no secret and is never parsed.
 
-The root is :class:`GreenroomError`. :class:`Refused` is the caller's to change and nothing was
-stored; :class:`ModelFailed` is the provider's; :class:`StoreFailed` is the machine's;
-:class:`SessionFailed` is ours or a tool's (R232).
+:class:`Refused` is the caller's to change and nothing was stored; :class:`ModelFailed` is the
+provider's; :class:`StoreFailed` the machine's; :class:`SessionFailed` ours or a tool's (R232).
 """
 
+from functools import partial
 from typing import ClassVar
 
 
@@ -17,24 +17,22 @@ class GreenroomError(Exception):
 
     code: ClassVar[str] = "greenroom"
     status: ClassVar[int] = 500
-    way_out: ClassVar[str] = "Read the message: it names what failed."
+    way_out: str = "Read the message: it names what failed."
 
-    def __init__(self, sentence: str, /, **facts: object) -> None:
+    def __init__(self, sentence: str, /, *, way_out: str | None = None, **facts: object) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.facts = facts
+        if way_out is not None:
+            self.way_out = way_out
 
     def __str__(self) -> str:
         between = "" if self.sentence.endswith("\n") else " "  # behind a list or a table
         return f"{self.sentence}{between}{self.way_out}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.sentence, self.facts))
-
-
-def _rebuild(kind: type[GreenroomError], sentence: str, facts: dict[str, object]) -> GreenroomError:
-    """Make an error again from what a pickle or a wire carried: keyword facts need a hand."""
-    return kind(sentence, **facts)
+        # By itself a pickle or a copy would pass on the sentence alone.
+        return partial(type(self), self.sentence, way_out=self.way_out, **self.facts), ()
 
 
 class Refused(GreenroomError):
@@ -273,11 +271,13 @@ class ModelFailed(GreenroomError):
         sentence: str,
         /,
         *,
+        way_out: str | None = None,
         temporary: bool = False,
         retry_after: float | None = None,
         **facts: object,
     ) -> None:
-        super().__init__(sentence, temporary=temporary, retry_after=retry_after, **facts)
+        facts |= {"temporary": temporary, "retry_after": retry_after}
+        super().__init__(sentence, way_out=way_out, **facts)
         self.temporary = temporary
         self.retry_after = retry_after
 

@@ -14,7 +14,7 @@ from msgspec import structs
 from greenroom.protocol.errors import InvalidInput, TooLarge
 from greenroom.protocol.identity import SkillId, Slug, check_name, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
-from greenroom.protocol.wording import Wording
+from greenroom.protocol.wording import Wording, one_line
 
 INDEX = "index.md"
 """The main reference file of a package that has one (R39)."""
@@ -148,6 +148,11 @@ def cut_text(text: str, bytes_max: int) -> str:
     return text if len(data) <= bytes_max else data[:bytes_max].decode(errors="ignore")
 
 
+def is_listable(path: str) -> bool:
+    """Whether a path can be shown as it is, and be read back by what was shown (R40)."""
+    return one_line(path) == path
+
+
 def render_block(skill: PinnedSkill, wording: Wording) -> str:
     """The ``<skill>`` block that is shown before the person's words (R33).
 
@@ -230,3 +235,8 @@ def _check(package: SkillPackage, limits: Limits) -> None:
     check_text(package.body, f"body in the {what}", limits.skill_bytes_max)
     for path in (package.summary.name, package.summary.slug, *package.files):
         check_name(path, f"name in the {what}", limits)
+    for path in (package.summary.id, package.summary.location, *package.files):
+        if not is_listable(path):
+            raise InvalidInput(
+                f"The path {path!r} in the {what} does not stand on one line as it is.", what=what
+            )

@@ -137,5 +137,9 @@ def wording_of(version: str) -> Wording:
 
 
 def one_line(text: str) -> str:
-    """``text`` on one line: a name with a line break cannot break a heading or a list."""
-    return " ".join(text.split())
+    """``text`` on one line: a name with a line break cannot break a heading or a list.
+
+    Nothing else is changed: what is on one line and begins and ends with a sign stays as it is, so
+    that a path that is shown is the path to ask for (R40).
+    """
+    return " ".join([line for part in text.splitlines() if (line := part.strip())])

@@ -5,7 +5,6 @@ import sys
 from functools import partial
 from getpass import getuser
 from importlib.metadata import PackageNotFoundError, version
-from io import TextIOWrapper
 from pathlib import Path
 from signal import SIGTERM
 from typing import Annotated, Final
@@ -20,16 +19,16 @@ from greenroom.actors.cli import chat as chatting
 from greenroom.actors.cli import demo as demonstrating
 from greenroom.actors.cli.choosing import open_model
 from greenroom.actors.cli.demo_model import DemoModel, Pace
-from greenroom.actors.cli.faults import BadOption
+from greenroom.actors.cli.exits import USAGE
+from greenroom.actors.cli.faults import BadOption, told
 from greenroom.actors.cli.options import Common, ModelChoice, Stored
 from greenroom.actors.cli.places import data_folder, default_store, own_sample
 from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
+from greenroom.actors.cli.streams import OutputLost
 from greenroom.actors.cli.words import console, stamp
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 
-USAGE: Final = 2
-"""The exit code of wrong usage."""
 CHAT_PACE: Final = Pace(first=(0.1, 0.2), piece=0.04, pieces=16)
 DEMO_SIZE: Final = {"scripted": (200, 8)}
 """Sessions and turns of a demo unless they are given, by model."""
@@ -58,14 +57,13 @@ app: Final = App(
 
 def run_command(arguments: list[str]) -> int:
     """Run what was typed; returns the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            # A terminal that knows few letters gets what it can show.
-            stream.reconfigure(errors="replace")
     try:
         result = app(arguments, exit_on_error=False)
+        sys.stdout.flush()
     except CycloptsError:
         return USAGE
+    except OutputLost as lost:
+        return told(lost)
     return result if isinstance(result, int) else 0
 
 

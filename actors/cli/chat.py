@@ -15,8 +15,9 @@ from greenroom.actors import Host, Model, Session, Workspace, open_host
 from greenroom.actors.cli.chat_input import TypedLines
 from greenroom.actors.cli.chat_lines import HELP, Order, Say, read_line
 from greenroom.actors.cli.chat_view import View
-from greenroom.actors.cli.faults import causes_of
-from greenroom.actors.cli.running import SIGNALLED
+from greenroom.actors.cli.exits import FAILED, INTERRUPTED
+from greenroom.actors.cli.faults import causes_of, said
+from greenroom.actors.cli.stores import open_store
 from greenroom.actors.cli.words import counted, plain, short
 from greenroom.protocol.errors import GreenroomError, Missing
 from greenroom.protocol.event import (
@@ -59,7 +60,10 @@ async def chat(
     models = dict.fromkeys(keys, model)
     for warning in workspace.warnings:
         console.print(plain(f"warning: {warning}"), style="dim")
-    async with open_host(store, workspace=workspace, models=models) as host:
+    async with (
+        open_store(store) as kept,
+        open_host(kept, workspace=workspace, models=models) as host,
+    ):
         session = await _opened(host, workspace, whom)
         return await Chat(console, workspace, host, session, whom.again).run()
 
@@ -117,8 +121,8 @@ class Chat:
         # Never wrapped by us: it is to be copied as one line.
         self.console.print(plain(f"to go on: {self.again}"), style="dim")
         if self._left:
-            return SIGNALLED + signal.SIGINT
-        return 1 if self._unanswered and not sys.stdin.isatty() else 0
+            return INTERRUPTED
+        return FAILED if self._unanswered and not sys.stdin.isatty() else 0
 
     async def _greet(self) -> None:
         state = await self.session.state()
@@ -149,7 +153,8 @@ class Chat:
                     return
             except* GreenroomError as group:
                 for cause in causes_of(group):
-                    self.view.say(str(cause), "red")
+                    assert isinstance(cause, GreenroomError)
+                    self.view.say(said(cause), "red")
 
     def _ask_for_line(self) -> None:
         if sys.stdin.isatty():

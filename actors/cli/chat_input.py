@@ -31,10 +31,9 @@ class TypedLines:
 
     async def read(self) -> None:
         """Read for as long as lines are wanted; never returns before the input ends."""
-        read = trio.to_thread.run_sync
         while not self._ended:
             await self._wanted.wait()
-            received = await read(os.read, STDIN, READ_BYTES, abandon_on_cancel=True)
+            received = await trio.to_thread.run_sync(_read, abandon_on_cancel=True)
             self._ended = not received
             self._data += received
             self._wanted = trio.Event()
@@ -50,3 +49,11 @@ class TypedLines:
             await self._came.wait()
         line, newline, self._data = self._data.partition(b"\n")
         return line.decode(errors="replace") if line or newline else None
+
+
+def _read() -> bytes:
+    """What was typed; nothing at the end, and when there is nobody any more who could type."""
+    try:
+        return os.read(STDIN, READ_BYTES)
+    except OSError:  # a terminal that was hung up, or is another program's now
+        return b""

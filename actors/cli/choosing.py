@@ -43,8 +43,9 @@ async def open_model(
         return
     if name != "local" and not await trio.Path(name).is_file():
         raise UnknownModel(
-            f"There is no model {name!r}: say local, {scripted.name} or a gguf file, or name the"
-            " server that has it with --base-url.",
+            f"There is no model {name!r}.",
+            way_out=f"Give --model local, {scripted.name} or a gguf file; or with --base-url a name"
+            " on that server.",
             model=name,
         )
     weights = "smollm2" if name == "local" else Path(name)

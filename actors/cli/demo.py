@@ -13,8 +13,8 @@ from greenroom.actors.cli.demo_report import Progressing, print_report
 from greenroom.actors.cli.demo_run import Demo
 from greenroom.actors.cli.measuring import Measured
 from greenroom.actors.cli.places import own_sample
+from greenroom.actors.cli.stores import open_store
 from greenroom.actors.world import World, simulated
-from greenroom.store import open_lmdb
 
 
 async def demo(
@@ -41,7 +41,7 @@ async def demo(
             models={"default": run.model},
             world=World(random=simulated(seed).random),
         )
-        async with open_lmdb(store or folder / "store") as kept:
+        async with open_store(store or folder / "store") as kept:
             async with open_hosting(kept) as host:
                 await _shown(console, host, run)
             print_report(console, run, kept, store)

@@ -1,22 +1,30 @@
 """How the demo is shown: one calm bar while it runs, and a table at its end."""
 
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import trio
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from greenroom.actors.cli.demo_run import Demo
 from greenroom.actors.cli.measuring import quantile
+from greenroom.actors.cli.tables import GAP, cells_of, open_table
 from greenroom.actors.cli.words import counted, plain, size
+from greenroom.actors.cli.wrapping import wrapped
 from greenroom.store import Store
 
 REDRAW_SECONDS: Final = 0.125
 LARGE: Final = 10
+ABOUT_CELLS_MIN: Final = 20
+"""The least room for what a figure is about: less would be a word a line."""
+
+Row: TypeAlias = tuple[str, str, str]
+"""What was measured, its figure, and what that is about."""
 
 
 class Progressing:
@@ -70,63 +78,66 @@ class Progressing:
 
 
 def print_report(console: Console, run: Demo, store: Store, kept_at: Path | None) -> None:
-    """The table at the end: what happened, and what it took."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("What happened")
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("", style="dim")
-    happened = run.happened
-    _row(table, "turns", f"{run.turns:,}", _ends(run))
-    _row(table, "model calls", f"{run.model.calls:,}", f"by {run.model.name}")
-    _row(table, "tool calls", f"{run.model.tool_calls:,}")
-    _row(table, "approvals", f"{happened['approvals']:,}", "asked, parked, and allowed")
-    _row(table, "steers", f"{happened['steers']:,}", "handed over to a running turn")
-    _row(table, "mid-turn picks", f"{happened['picks']:,}", "waited for a turn of their own")
-    _row(table, "preset switches", f"{happened['switches']:,}")
-    _row(table, "events read", f"{happened['events']:,}", f"and {happened['deltas']:,} text deltas")
-    table.add_section()
-    _measured(table, run, store)
-    where = "in a temporary folder, removed now" if kept_at is None else f"kept in {kept_at}"
-    _row(table, "store size", size(store.space().used), where)
-    console.print(table)
+    """What happened and what it took, as a table; where that has no room, in lines."""
+    parts = (_happened(run), _measured(run, store, kept_at))
+    needed = cells_of([row[:2] for part in parts for row in part]) + GAP + ABOUT_CELLS_MIN
+    if needed <= console.width:
+        console.print(_table(parts))
+    else:
+        for what, value, about in chain(*parts):
+            for line in wrapped(console, f"{what}: {value}" + (f" · {about}" if about else "")):
+                console.print(line)
     if run.first_reason:
         console.print(plain(f"The first turn that failed: {run.first_reason}"))
 
 
-def _measured(table: Table, run: Demo, store: Store) -> None:
+def _table(parts: Iterable[list[Row]]) -> Table:
+    table = open_table()
+    table.add_column("What happened", no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("", style="dim", overflow="fold")
+    for part in parts:
+        for row in part:
+            table.add_row(*row)
+        table.add_section()
+    return table
+
+
+def _happened(run: Demo) -> list[Row]:
+    happened = run.happened
+    return [
+        ("turns", f"{run.turns:,}", _ends(run)),
+        ("model calls", f"{run.model.calls:,}", f"by {run.model.name}"),
+        ("tool calls", f"{run.model.tool_calls:,}", ""),
+        ("approvals", f"{happened['approvals']:,}", "asked, parked, and allowed"),
+        ("steers", f"{happened['steers']:,}", "handed over to a running turn"),
+        ("mid-turn picks", f"{happened['picks']:,}", "waited for a turn of their own"),
+        ("preset switches", f"{happened['switches']:,}", ""),
+        ("events read", f"{happened['events']:,}", f"and {happened['deltas']:,} text deltas"),
+    ]
+
+
+def _measured(run: Demo, store: Store, kept_at: Path | None) -> list[Row]:
     statistics, shares = store.statistics(), run.model.prefixes
     fsyncs = max(1, statistics.transactions)
     per_second = run.turns / run.wall if run.wall else 0.0
-    _row(
-        table,
-        "turns/s",
-        f"{per_second:,.0f}" if per_second >= LARGE else f"{per_second:.2f}",
-        f"in {run.wall:.1f} s",
-    )
-    _row(table, "latency p50", _ms(run.latencies, 0.5), "from a message to its turn's end")
-    _row(table, "latency p99", _ms(run.latencies, 0.99))
-    _row(table, "  beyond the model p50", _ms(run.beyond, 0.5), "what greenroom, tools, disk took")
-    _row(table, "  beyond the model p99", _ms(run.beyond, 0.99))
-    _row(
-        table,
-        "commits per fsync",
-        f"{statistics.operations / fsyncs:.1f}",
-        f"{statistics.operations:,} in {fsyncs:,}",
-    )
-    _row(table, "turns per fsync", f"{run.turns / fsyncs:.2f}")
-    _row(table, "equal bytes", str(shares.overall), "of a request and an earlier one")
-    _row(table, "  in a conversation", str(shares.within), "all but its first request")
-    _row(
-        table,
-        "  across conversations",
-        str(shares.across),
-        "first requests, same agent",
-    )
-    _row(table, "longest loop stall", f"{1e3 * run.stalls.longest:.0f} ms")
-
-
-def _row(table: Table, what: str, value: str, about: str = "") -> None:
-    table.add_row(what, value, about)
+    turns = f"{per_second:,.0f}" if per_second >= LARGE else f"{per_second:.2f}"
+    commits = f"{statistics.operations / fsyncs:.1f}"
+    where = "in a temporary folder, removed now" if kept_at is None else f"kept in {kept_at}"
+    return [
+        ("turns/s", turns, f"in {run.wall:.1f} s"),
+        ("latency p50", _ms(run.latencies, 0.5), "from a message to its turn's end"),
+        ("latency p99", _ms(run.latencies, 0.99), ""),
+        ("  beyond the model p50", _ms(run.beyond, 0.5), "what greenroom, tools, disk took"),
+        ("  beyond the model p99", _ms(run.beyond, 0.99), ""),
+        ("commits per fsync", commits, f"{statistics.operations:,} in {fsyncs:,}"),
+        ("turns per fsync", f"{run.turns / fsyncs:.2f}", ""),
+        ("equal bytes", str(shares.overall), "of a request and an earlier one"),
+        ("  in a conversation", str(shares.within), "all but its first request"),
+        ("  across conversations", str(shares.across), "first requests, same agent"),
+        ("longest loop stall", f"{1e3 * run.stalls.longest:.0f} ms", ""),
+        ("store size", size(store.space().used), where),
+    ]
 
 
 def _ms(seconds: list[float], share: float) -> str:

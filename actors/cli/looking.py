@@ -13,13 +13,14 @@ from typing import Final
 import attrs
 import msgspec
 import trio
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from greenroom.actors.cli.options import Stored as Options
+from greenroom.actors.cli.stores import open_store
+from greenroom.actors.cli.tables import cells_of, open_table
 from greenroom.actors.cli.transcript import print_conversation
-from greenroom.actors.cli.words import counted, moment, plain, short
+from greenroom.actors.cli.words import counted, moment, named
+from greenroom.actors.cli.wrapping import wrapped
 from greenroom.actors.reading import summary_of
 from greenroom.protocol.account import turns_of
 from greenroom.protocol.encoding import decode_records
@@ -30,12 +31,13 @@ from greenroom.protocol.rebuild import SentRequest, request_at
 from greenroom.protocol.record import AnyRecord
 from greenroom.protocol.state import SessionSummary
 from greenroom.protocol.transcript import transcript_of
-from greenroom.store import Store, Stored, open_lmdb
+from greenroom.store import Store, Stored
 
 NAMES_MAX: Final = 10_000
 """Sessions whose names are compared with one that is not there."""
 NAMES_SHOWN: Final = 3
-KEY_SHOWN: Final = 40
+COLUMNS: Final = ("session", "agent", "person", "phase", "turns", "created (UTC)")
+INDENT: Final = 2
 
 
 @attrs.frozen
@@ -61,11 +63,14 @@ async def open_reading(options: Options) -> AsyncGenerator[Store]:
     """The store, read-only.
 
     Raises:
-        NotAStore: there is none; and whatever else :func:`open_lmdb` raises.
+        NotAStore: there is none; and whatever else :func:`open_store` raises.
     """
     if options.store is None and not await trio.Path(options.path).exists():
-        raise NotAStore(f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.")
-    async with open_lmdb(options.path, read_only=True) as store:
+        raise NotAStore(
+            f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.",
+            way_out="Begin one there, or give the folder of another with --store.",
+        )
+    async with open_store(options.path, read_only=True) as store:
         yield store
 
 
@@ -107,29 +112,47 @@ async def sessions(
             "There are no such sessions." if agent or person else "There are no sessions."
         )
         return 0
-    console.print(_listing(listed))
+    _print_listing(console, listed)
     console.print(counted(len(listed), "session"), style="dim")
     return 0
 
 
-def _listing(summaries: list[SessionSummary]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("session", overflow="fold")
-    for name in ("agent", "person", "phase"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("turns", justify="right", no_wrap=True)
-    table.add_column("created (UTC)", no_wrap=True)
-    for each in summaries:
-        queued = f" +{each.queued}" if each.queued else ""
-        table.add_row(
-            short(each.session.key, KEY_SHOWN),
-            plain(each.agent),
-            plain(each.person or "–"),
-            each.phase + queued,
-            f"{each.turns:,}",
-            moment(each.created)[:16],
-        )
-    return table
+def _print_listing(console: Console, summaries: list[SessionSummary]) -> None:
+    """A table, or where it has no room each session in lines: a key that is cut names nothing."""
+    rows = [COLUMNS, *map(_row, summaries)]
+    if cells_of(rows) <= console.width:
+        table = open_table()
+        for name in COLUMNS:
+            table.add_column(name, justify="right" if name == "turns" else "left", no_wrap=True)
+        for row in rows[1:]:
+            table.add_row(*row)
+        console.print(table)
+        return
+    for each, (key, *_) in zip(summaries, rows[1:], strict=True):
+        console.print(key, style="bold")
+        for line in wrapped(console, _about(each), INDENT):
+            console.print(f"{' ' * INDENT}{line}")
+
+
+def _row(each: SessionSummary) -> tuple[str, ...]:
+    return (
+        named(each.session.key),
+        named(each.agent),
+        named(each.person or "–"),
+        _phase(each),
+        f"{each.turns:,}",
+        moment(each.created)[:16],
+    )
+
+
+def _about(each: SessionSummary) -> str:
+    person = [f"person {named(each.person)}"] if each.person is not None else []
+    told = [f"agent {named(each.agent)}", *person, _phase(each), counted(each.turns, "turn")]
+    return " · ".join([*told, f"created {moment(each.created)[:16]} UTC"])
+
+
+def _phase(each: SessionSummary) -> str:
+    return f"{each.phase} +{each.queued}" if each.queued else str(each.phase)
 
 
 async def show(

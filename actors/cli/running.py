@@ -1,23 +1,19 @@
 """One run of a command: its loop, its signals, its exit code."""
 
 import gc
-import os
 import signal
-import sys
-import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeAlias
 
 import trio
 
+from greenroom.actors.cli.exits import INTERRUPTED, SIGNALLED
 from greenroom.actors.cli.faults import causes_of, told
 
 Command: TypeAlias = Callable[[], Awaitable[int]]
 
 GC_THRESHOLDS: Final = (200_000, 20, 50)
 """A host makes many objects that live long; a library leaves its embedder's thresholds alone."""
-SIGNALLED: Final = 128
-"""Exit codes of a signal stand above this: 130 for SIGINT, 143 for SIGTERM."""
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -35,19 +31,9 @@ def run(
             _stoppable, command, tuple(stopped_by), restrict_keyboard_interrupt_to_checkpoints=True
         )
     except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:  # noqa: BLE001 - told
-        return _failed(error, debug=debug)
-
-
-def _failed(error: BaseException, *, debug: bool) -> int:
-    causes = causes_of(error)
-    if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
-        return SIGNALLED + signal.SIGINT
-    if all(isinstance(cause, BrokenPipeError) for cause in causes):
-        return _nobody_reads()
-    code = None if debug else told(error)
-    if code is None:
-        traceback.print_exception(error)
-    return code or 1
+        if any(isinstance(cause, KeyboardInterrupt) for cause in causes_of(error)):
+            return INTERRUPTED
+        return told(error, debug=debug)
 
 
 async def _stoppable(command: Command, signals: tuple[signal.Signals, ...]) -> int:
@@ -73,10 +59,3 @@ async def _watch(
             received.append(number)
             break
     scope.cancel()
-
-
-def _nobody_reads() -> int:
-    """Whoever read our output has left (``| head``): that is no error to tell."""
-    # Python flushes again at exit, and would tell of it then.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return SIGNALLED + signal.SIGPIPE

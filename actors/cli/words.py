@@ -8,19 +8,16 @@ from rich.console import Console
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BREAKS: Final = re.compile(r"[\t\n\u2028\u2029]")
+KEY_SHOWN: Final = 1_000
+"""Characters of a key: it may have more, but nobody types them."""
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 _STEP: Final = 1_000
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Let whoever runs the command decide; rich would exit from inside of the loop."""
-        raise BrokenPipeError
-
-
 def console() -> Console:
     """A console that prints text as it is: no markup, and no codes where there is no terminal."""
-    return _Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def plain(text: str) -> str:
@@ -32,6 +29,12 @@ def short(text: str, characters: int) -> str:
     """One line of ``text``, cut with a mark."""
     line = " ".join(plain(text).split())
     return line if len(line) <= characters else line[: characters - 1] + "…"
+
+
+def named(key: str) -> str:
+    """A key as it is to be typed, on one line; it is cut with a mark only where it is a text."""
+    line = _BREAKS.sub("\N{REPLACEMENT CHARACTER}", plain(key))
+    return line if len(line) <= KEY_SHOWN else line[: KEY_SHOWN - 1] + "…"
 
 
 def counted(number: int, thing: str) -> str:

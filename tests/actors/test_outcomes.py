@@ -39,7 +39,9 @@ async def test_all_that_wait_get_the_same_outcome() -> None:
 async def test_each_waiter_gets_an_error_of_its_own(grouped: bool) -> None:
     """R87, R88: a shared exception would collect the tracebacks of all who raise it."""
     outcomes, found = Outcomes(), list[object]()
-    error: SaveFailed | ExceptionGroup[SaveFailed | TurnFailed] = SaveFailed("Not saved.", turn=1)
+    error: SaveFailed | ExceptionGroup[SaveFailed | TurnFailed] = SaveFailed(
+        "Not saved.", way_out="Mend the disk.", turn=1
+    )
     if grouped:
         error = ExceptionGroup("Both.", [TurnFailed("Failed."), SaveFailed("Not saved.", turn=1)])
     async with trio.open_nursery() as nursery:
@@ -49,6 +51,7 @@ async def test_each_waiter_gets_an_error_of_its_own(grouped: bool) -> None:
         outcomes.reject("m", error)
     assert len({id(one) for one in (*found, error)}) == 3
     assert {type(one) for one in found} == {type(error)}
+    assert {str(one) for one in found} == {str(error)}
 
 
 async def test_nobody_waits_for_ever() -> None:

@@ -47,7 +47,7 @@ def test_a_package_is_read_whole_as_it_is_now(root: Path) -> None:
 
 
 def test_what_does_not_belong_to_a_package_is_left_out(root: Path) -> None:
-    """S8: links, devices, second names, hidden files and names that are no text."""
+    """S8, R40: links, devices, second names, hidden files, names that are no text or no line."""
     skill = root / "skills" / "refunds"
     (skill / "link").symlink_to(root.parent / "secret")
     (skill / "folder").symlink_to(root.parent)
@@ -55,6 +55,8 @@ def test_what_does_not_belong_to_a_package_is_left_out(root: Path) -> None:
     os.mkfifo(skill / "fifo")
     (skill / ".git").mkdir()
     (skill / ".git" / "config").write_text("")
+    for odd in ("two\nlines", "blank ", " blank"):
+        (skill / odd).write_text("")
     with open(str(skill).encode() + b"/\xff", "wb"):  # noqa: PTH123
         pass
     assert set(read_package(root, "skills/refunds").files) == {"SKILL.md", "deep/x.bin"}
@@ -99,6 +101,19 @@ def test_what_cannot_be_read_is_unavailable(root: Path, harm: Callable[[Path], N
     with pytest.raises(SkillUnavailable) as caught:
         read_package(root, "skills/refunds", Limits(skill_bytes_max=1_000, skill_files_max=10))
     assert str(root) not in str(caught.value)
+
+
+def test_a_name_with_blanks_in_it_is_kept_as_it_is(root: Path) -> None:
+    """R40: what is in a package is called as its file is."""
+    (root / "skills" / "two  blanks").mkdir()
+    (root / "skills" / "two  blanks" / "SKILL.md").write_bytes(HEAD)
+    (root / "skills" / "two  blanks" / "a  b.md").write_bytes(b"B")
+    package = read_package(root, "skills/two  blanks")
+    assert package.summary.id == "skills/two  blanks"
+    assert "a  b.md" in package.files
+    (root / "skills" / "two  blanks").rename(root / "skills" / "two\nlines")
+    with pytest.raises(SkillUnavailable, match="one line"):
+        read_package(root, "skills/two\nlines")
 
 
 @pytest.mark.parametrize("skill", ["..", "/", "skills/../../secret", "skills/gone", "", "\0"])

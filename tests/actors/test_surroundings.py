@@ -1,8 +1,11 @@
 """What the built-in tools see of a session: its own skills, files and results, as they were."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
+from greenroom.actors import Workspace
 from greenroom.actors.models.scripted import call
 from greenroom.protocol.limits import Limits
 from greenroom.store import open_memory
@@ -49,6 +52,34 @@ async def test_any_other_skill_is_read_as_it_is_now() -> None:
     assert "current revision" in body
     assert "new more" in file
     assert "current revision" in file
+
+
+@pytest.mark.parametrize("bound", [False, True])
+async def test_what_is_listed_of_a_skill_can_be_read(tmp_path: Path, bound: bool) -> None:
+    """R40: a file is listed as it is called, in the note and by load_skill, whatever its name."""
+    skill = tmp_path / "skills" / "two  blanks"
+    for name, text in (("SKILL.md", "---\ndescription: D.\n---\n"), ("a  b\tc.md", "inside")):
+        skill.mkdir(parents=True, exist_ok=True)
+        (skill / name).write_text(text)
+    (tmp_path / "agents").mkdir()
+    head = "skills: ['two  blanks']" if bound else "description: Helps."
+    (tmp_path / "agents" / "support.md").write_text(f"---\nmodel: m\n{head}\n---\nHelp.")
+    work = Workspace.folder(tmp_path)
+    path = "skills/two  blanks/a  b\tc.md"
+    script = (
+        call("load_skill", name="skills/two  blanks"),
+        call("read_object", path=path),
+        "Done.",
+    )
+    async with stage("Hi.", *script, work=work) as on:
+        session = await on.session()
+        await session.ask("one", skills=["skills/two  blanks"])
+        await session.ask("two")
+        sent = [message.get("content", "") for message in messages(on.model.requests[-1])]
+        system = on.model.requests[0].system
+    assert f"- {path}" in sent[0]
+    assert "inside" in sent[-1]
+    assert bound or "`skills/two  blanks`" in system
 
 
 async def test_a_loaded_skill_is_no_snapshot() -> None:

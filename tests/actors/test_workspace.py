@@ -146,6 +146,100 @@ def test_every_fault_is_told_with_its_file(tmp_path: Path) -> None:
     assert str(root) not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("agents/a.md", "", "agents/a.md: It says nothing: an agent's prompt is to stand in it"),
+        ("agents/a.md", "\ufeff \n\n", "agents/a.md: It says nothing"),
+        ("agents/a.md", "---\n---\n", "agents/a.md: It says nothing"),
+        ("agents/a.md", "---\nname: a\n---\n", "agents/a.md: It says nothing"),
+        ("agents/a.md/prompt.md", "x", "agents/a.md: It is a folder; write an agent as a file."),
+        ("agents/a.yml/x", "x", "agents/a.yml: It is a folder; write an agent as a file."),
+        ("agents/a.MD", "x", "agents/a.MD: It is not read; write it as a.md with a YAML head."),
+        ("agents/a.markdown", "x", "agents/a.markdown: It is not read; write it as a.md"),
+        ("persons/p.md", "\n", "persons/p.md: It says nothing: what agents are to be told"),
+        ("persons/p.md/x", "x", "persons/p.md: It is a folder; write a person as a file."),
+        ("preamble.md", "\n", "preamble.md: It is empty"),
+        ("presets.yaml", "preset: []\npresets: []", "presets.yaml: It holds 'preset' beside"),
+        ("presets.yml", "presets: []", "presets.yml: It is not read; write it as presets.yaml."),
+        ("Preamble.md", "x", "Preamble.md: It is not read; write it as preamble.md."),
+        ("Persons/ada.md", "x", "Persons: It is not read; write it as persons."),
+    ],
+)
+def test_a_slip_of_the_owner_is_no_choice(
+    tmp_path: Path, file: str, content: str, told: str
+) -> None:
+    """R231: what looks as if it were read, and is not or says nothing, is a fault, and the one."""
+    with pytest.raises(BrokenWorkspace) as caught:
+        Workspace.folder(made(tmp_path, {file: content}))
+    faults = caught.value.facts["faults"]
+    assert isinstance(faults, tuple)
+    assert [fault.startswith(told) for fault in faults] == [True]
+
+
+@pytest.mark.parametrize(
+    ("head", "parameters", "told"),
+    [
+        ("messages: x", {"messages": "x"}, "'messages' is what a request says itself"),
+        ("stream: false", {"stream": False}, "'stream' is what a request says itself"),
+        ("temperature: .nan", {"temperature": float("nan")}, "'temperature' is nan"),
+    ],
+)
+def test_a_parameter_that_no_request_can_carry_is_a_fault(
+    tmp_path: Path, head: str, parameters: dict[str, bool | float | str], told: str
+) -> None:
+    """R231: refused where the workspace is made, with the agent and the parameter named."""
+    root = made(tmp_path, {"agents/a.md": f"---\nparameters:\n  {head}\n---\nHello.\n"})
+    agent = AgentDeclaration(name="a", parameters=parameters)
+    with pytest.raises(BrokenWorkspace, match=f"agents/a.md: The parameter {told}"):
+        Workspace.folder(root)
+    with pytest.raises(BrokenWorkspace, match=f"agents/a.md: The parameter {told}"):
+        Workspace.build(agents=[agent])
+
+
+@pytest.mark.parametrize("name", ["agents", "persons", "skills"])
+def test_a_part_that_is_no_folder_is_one_fault(tmp_path: Path, name: str) -> None:
+    """R231: the others are read all the same, so that all faults come at once."""
+    root = made(tmp_path / "ws")
+    (root / name).rename(tmp_path / "away")
+    (root / "presets.yaml").write_text("presets: []")
+    (root / name).write_text("no folder")
+    with pytest.raises(BrokenWorkspace) as caught:
+        Workspace.folder(root)
+    faults = caught.value.facts["faults"]
+    assert isinstance(faults, tuple)
+    assert {fault.partition(":")[0] for fault in faults} >= {name, "presets.yaml"}
+
+
+def test_what_is_not_read_beside_agents_and_persons_is_named(tmp_path: Path) -> None:
+    """R231: nothing in these folders is passed over in silence; an agent may be all in its head."""
+    more = {
+        "agents/notes.txt": "x",
+        "agents/old/a.md": "x",
+        "agents/.hidden": "",
+        "persons/LICENSE": "x",
+        "agents/bound.md": "---\nskills: [refunds]\n---\n",
+        "agents/bare.md": "---\ndescription: x\n---\n",
+    }
+    space = Workspace.folder(made(tmp_path, more))
+    assert space.warnings[:4] == (
+        "agents/bare.md: It has neither a prompt nor a skill that is bound.",
+        "agents/notes.txt: It is not read: an agent is a file agents/NAME.md.",
+        "agents/old: It is not read: an agent is a file agents/NAME.md.",
+        "persons/LICENSE: It is not read: a person is a file persons/NAME.md.",
+    )
+    assert {"bound", "bare"} <= set(space.agents)
+
+
+@pytest.mark.parametrize("path", ["file", "file/below", "\0", "x" * 5_000])
+def test_what_is_no_folder_is_told_apart_from_nothing(tmp_path: Path, path: str) -> None:
+    """R231: a file is not said to be missing, and no path is anything but one typed error."""
+    (tmp_path / "file").write_text("print()")
+    with pytest.raises(BrokenWorkspace, match="is not a folder that can be read") as caught:
+        Workspace.folder(tmp_path / path)
+    assert str(caught.value).endswith("Give the folder that has agents/NAME.md in it.")
+
+
 def test_two_skills_of_one_name_are_not_bound_together() -> None:
     """R203: their headings would be the same; available together they may be."""
     one = skill_package("same", "x", "1")

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from copy import copy
 
 import pytest
 
@@ -96,11 +97,22 @@ def test_each_error_says_what_to_do(kind: type[GreenroomError]) -> None:
 def test_an_error_travels_whole(kind: type[GreenroomError]) -> None:
     """R232: sentence, facts and way out survive a process border; the text shows both sentences."""
     error = kind("The thing failed.", thing="this", bound=7)
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is kind
-    assert (again.sentence, again.facts) == (error.sentence, error.facts)
-    assert str(again) == str(error) == f"The thing failed. {kind.way_out}"
+    for again in (pickle.loads(pickle.dumps(error)), copy(error)):
+        assert type(again) is kind
+        assert (again.sentence, again.facts) == (error.sentence, error.facts)
+        assert str(again) == str(error) == f"The thing failed. {kind.way_out}"
     assert error.facts["bound"] == 7
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_whoever_raises_may_know_a_way_out_that_fits_better(kind: type[GreenroomError]) -> None:
+    """R232: it stands instead of the kind's, travels with the error, and is no fact."""
+    error = kind("The thing failed.", way_out="Mend the thing.", thing="this")
+    for each in (error, pickle.loads(pickle.dumps(error)), copy(error)):
+        assert str(each) == "The thing failed. Mend the thing."
+        assert each.facts == error.facts
+        assert "way_out" not in each.facts
+    assert str(kind("The thing failed.")) == f"The thing failed. {kind.way_out}"
 
 
 def test_a_sentence_that_ends_with_a_list_gets_no_blank() -> None:

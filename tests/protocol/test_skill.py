@@ -138,6 +138,14 @@ def test_a_body_is_carried_as_plain_text() -> None:
     assert block == f'<skill name="S" location="skills/s">\n{body}\n</skill>'
 
 
+@pytest.mark.parametrize("path", ["a\nb", " a", "a ", "a\u2028b", "a\rb"])
+def test_a_path_that_cannot_be_listed_as_it_is_is_refused(path: str) -> None:
+    """R40: what is listed is what read_object is to be called with."""
+    with pytest.raises(InvalidInput, match="one line"):
+        pin(package("s", files={path: b""}))
+    assert pin(package("s", files={"a  b\tc": b""})).paths == ("a  b\tc",)
+
+
 def test_what_cannot_be_kept_is_refused() -> None:
     """R194: lone surrogates and NUL never get past the pinning, nor a package over its bounds."""
     for bad in (package("s", "a\ud800"), package("s", "a\0"), package("s", files={"\udc80": b""})):

@@ -5,6 +5,8 @@ from types import MappingProxyType
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from greenroom.protocol import wording
@@ -106,3 +108,14 @@ def test_a_wording_of_a_later_release_is_named() -> None:
 def test_one_line_is_one_line() -> None:
     """R4: a name with a line break cannot make a heading or an item of a list."""
     assert one_line(" a\n## b\t\r\nc ") == "a ## b c"
+    assert one_line("\u2028\n") == ""
+
+
+@given(st.text(st.sampled_from("a \t\n\r\v\x1c\x85\u2028\u00a0")))
+def test_what_is_on_one_line_stays_as_it_is(text: str) -> None:
+    """R4, R40: no break is left in it; and nothing else is changed, so that a path stays one."""
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert one_line(line) == line
+    if len(text.splitlines()) <= 1:
+        assert line == text.strip()

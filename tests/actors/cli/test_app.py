@@ -2,13 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.actors.cli.commands import command, environment, ran, ran_without
+from tests.actors.cli.commands import environment, ran, ran_without
+from tests.actors.cli.conftest import Kept
 
 COMMANDS = ("demo", "chat", "sessions", "show", "request", "schema")
 
@@ -107,13 +110,16 @@ def test_all_faults_of_a_workspace_are_listed(tmp_path: Path) -> None:
     assert "gone" in done.stderr
 
 
-def test_a_workspace_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_workspace_that_is_none_is_named(tmp_path: Path) -> None:
     """R231: whoever mistypes a folder is told which, and no fault of a file is made up."""
-    done = ran(tmp_path, "chat", "nofolder", "--model", "scripted")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "greenroom: There is no folder 'nofolder'. Mend what is named and open it again.\n"
-    )
+    (tmp_path / "ex.py").write_text("print()")
+    for path, told in (
+        ("nofolder", "There is no folder 'nofolder'."),
+        (tmp_path / "ex.py", f"'{tmp_path / 'ex.py'}' is not a folder that can be read."),
+    ):
+        done = ran(tmp_path, "chat", path, "--model", "scripted")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"greenroom: {told} Give the folder that has agents/NAME.md in it.\n"
 
 
 def test_the_scripted_model_is_told(tmp_path: Path) -> None:
@@ -156,17 +162,73 @@ def test_a_terminal_of_few_letters_gets_what_it_can_show(tmp_path: Path) -> None
     assert "?" in done.stdout
 
 
-def test_a_reader_that_has_left_ends_the_command_quietly(tmp_path: Path) -> None:
-    """A closed pipe is told by the exit code that a shell expects of it, and by nothing else."""
-    reading, writing = os.pipe()
-    os.close(reading)
+INTERRUPTED = """
+import sys
+
+class Importing:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+from greenroom.actors.cli import main
+sys.meta_path.insert(0, Importing())
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["cyclopts", "rich.console", "greenroom.actors.cli.chat"])
+def test_ctrl_c_while_the_command_is_imported_ends_it_quietly(tmp_path: Path, module: str) -> None:
+    """R232: 130, and no traceback of what was just being imported."""
     done = subprocess.run(
-        command("schema"),
+        [sys.executable, "-c", INTERRUPTED.format(module=module)],
         env=environment(tmp_path),
-        stdout=writing,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         check=False,
         timeout=60,
     )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way_out"),
+    [
+        (("chat", "--model", "nix"), "Give --model local, scripted or a gguf file"),
+        (("request", "demo-0-0000", "99"), "Check the name or number: `greenroom sessions` lists"),
+        (("show", "x" * 70_000), "Give less: no option of a command raises a bound."),
+        (("sessions", "--store", "x" * 700), "Look at the cause that is named, then try again."),
+        (("sessions",), "Begin one there, or give the folder of another with --store."),
+        (("demo", "--store", "/dev/null/x"), "Look at the cause that is named, then try again."),
+        (("chat", "--model", "x" * 700), "Mend that, or give another path."),
+    ],
+)
+def test_the_way_out_is_one_of_the_command_line(
+    kept: Kept, tmp_path: Path, arguments: tuple[str, ...], way_out: str
+) -> None:
+    """R232: what is told to do can be typed where it is told."""
+    store = ("--store", kept.store) if arguments[0] in {"request", "show"} else ()
+    done = ran(tmp_path, *arguments, *store)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert way_out in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "size"),
+    [
+        (("sessions",), 0),
+        (("sessions",), 5_000),
+        (("chat", "--model", "scripted"), 0),
+        (("demo",), 0),
+    ],
+)
+def test_a_store_that_cannot_be_opened_has_no_session_to_be_read(
+    kept: Kept, tmp_path: Path, arguments: tuple[str, ...], size: int
+) -> None:
+    """P048: a data file that was emptied or cut is no damage of one session."""
+    store = tmp_path / "store"
+    shutil.copytree(kept.store, store)
+    os.truncate(store / "data.mdb", size)
+    done = ran(tmp_path, *arguments, "--store", store)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "Restore a backup: no session of it can be read now." in done.stderr

@@ -84,6 +84,14 @@ def test_a_piped_chat_fails_with_its_last_message(tmp_path: Path) -> None:
     assert "(not sent: The request does not fit" in ran(tmp_path, "show", "c").stdout
 
 
+def test_a_chat_tells_what_can_be_typed_there(tmp_path: Path) -> None:
+    """R232: a refused line is told with a way out of the command line, and the chat goes on."""
+    done = ran(tmp_path, *SCRIPTED, "a", given=f"{'x' * 1_100_000}\nHello\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the bound is 1,048,576. Give less: no option of a command raises" in done.stdout
+    assert "Limits" not in done.stdout
+
+
 def test_skills_are_picked_both_ways(tmp_path: Path) -> None:
     """R18: ``/skill NAME words`` and ``$name`` give the same selection."""
     given = "/skill refunds My money\nMy money $refunds\n"

@@ -39,6 +39,15 @@ def test_it_ends_with_its_table_in_80_columns(kept: Kept) -> None:
     assert "all done" in kept.output
 
 
+def test_its_figures_are_whole_however_narrow_it_is(tmp_path: Path) -> None:
+    """R217: where the table has no room, each figure stands on a line with its label."""
+    done = ran(tmp_path, "demo", "--sessions", 1, "--turns", 1, COLUMNS="20")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert [row for row in ROWS if not any(line.startswith(f"{row}: ") for line in lines)] == []
+    assert "…" not in done.stdout
+
+
 def test_there_is_no_control_code_where_there_is_no_terminal(kept: Kept) -> None:
     """A pipe or file gets the words only, and no bar."""
     assert ESCAPE not in kept.output

@@ -1,5 +1,6 @@
 """Laws of ``greenroom sessions``, ``show`` and ``request``, over the store of a demo."""
 
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 from msgspec.structs import replace
+from rich.console import Console
 
 from greenroom.actors.cli import looking
 from greenroom.actors.cli.options import Stored
@@ -15,11 +17,16 @@ from greenroom.protocol.account import turns_of
 from greenroom.protocol.errors import Missing
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.rebuild import SentRequest, request_at
+from greenroom.protocol.state import SessionSummary
+from greenroom.protocol.usage import Usage
 from greenroom.store import open_lmdb
 from tests.actors.cli.commands import ESCAPE, TABLE_WIDTH, command, environment, ran
 from tests.actors.cli.conftest import Kept
 
 KEY = "demo-0-0003"
+SUMMARY = SessionSummary(
+    SessionId("default", "short"), "support", None, "careful", None, "idle", 0, 1, 2, 0, Usage()
+)
 
 
 def test_sessions_are_listed_in_80_columns(kept: Kept) -> None:
@@ -182,3 +189,25 @@ def test_a_reader_that_leaves_is_no_error(kept: Kept) -> None:
     with reading:
         assert reading.stderr.read() == b""
         assert reading.wait() == 141
+
+
+@pytest.mark.parametrize("columns", [1, 20, 60, 400])
+def test_keys_are_whole_however_narrow_it_is(kept: Kept, columns: int) -> None:
+    """R219: a key that is cut names nothing, so none is ever folded, cut or dropped."""
+    done = ran(kept.folder, "sessions", "--store", kept.store, COLUMNS=str(columns))
+    assert (done.returncode, done.stderr) == (0, "")
+    words = done.stdout.split()
+    assert {f"demo-0-000{number}" for number in range(5)} <= set(words)
+    assert words.count("idle") == 5
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_key_that_has_no_room_in_a_table_stands_on_its_own(width: int) -> None:
+    """R219: any key can be typed as it is listed, two blanks and all."""
+    key = f"customer  {'x' * 90}"
+    summary = replace(SUMMARY, session=SessionId("default", key))
+    file = io.StringIO()
+    looking._print_listing(Console(file=file, width=width, soft_wrap=True), [summary, SUMMARY])
+    lines = [line.partition("   ")[0] for line in file.getvalue().splitlines()]
+    assert key in lines
+    assert "short" in lines

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import trio
 
-from greenroom.actors.cli.faults import BadOption
+from greenroom.actors.cli.faults import BadOption, said
 from greenroom.actors.cli.running import GC_THRESHOLDS, run
 from greenroom.protocol.errors import Missing, StoreFull
 
@@ -70,8 +70,8 @@ def test_errors_in_groups_are_told_one_by_one(capsys: pytest.CaptureFixture[str]
     assert run(go) == 1
     told = capsys.readouterr().err.splitlines()
     assert told == [
-        f"greenroom: {StoreFull('The disk is full.')}",
-        f"greenroom: {Missing('No such.')}",
+        f"greenroom: {said(StoreFull('The disk is full.'))}",
+        f"greenroom: {said(Missing('No such.'))}",
     ]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors.models.chat_request import request_body, wire_message
+from greenroom.protocol.agent import REQUEST_FIELDS
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.errors import ModelFailed
 from greenroom.protocol.message import (
@@ -52,6 +53,12 @@ def test_the_system_string_is_the_first_message() -> None:
         {"role": "user", "content": "Hello"},
     ]
     assert len(json.loads(body_of(system=""))["messages"]) == 1
+
+
+def test_all_that_the_body_says_itself_is_kept_from_parameters() -> None:
+    """R231: a workspace refuses an agent whose parameter has the name of one of these fields."""
+    body = json.loads(body_of(tools=b'[{"type":"function"}]', parameters=b"{}"))
+    assert set(body) <= REQUEST_FIELDS
 
 
 def test_tools_are_sent_as_they_are_or_not_at_all() -> None:
