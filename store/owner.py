@@ -66,23 +66,24 @@ class Owner:
 def taken(folder: Path, told: str) -> StoreTaken:
     """The error that names who holds a store."""
     pid, _, program = told.strip().partition(" ")
+    holder = f"process {pid}" if pid.isdecimal() else "another process"
+    of_version = f" (greenroom {program})" if program else ""
     return StoreTaken(
-        f"The store {folder.name!r} is held by process {pid or 'unknown'}"
-        f" (greenroom {program or 'unknown'}).",
+        f"The store {folder.name!r} is held by {holder}{of_version}.",
         pid=int(pid) if pid.isdecimal() else None,
         version=program or None,
     )
 
 
 def program_version() -> str:
-    """The version of greenroom that runs, or ``unknown`` where it is not installed."""
+    """The version of greenroom that runs; empty where it runs without being installed."""
     # Imported here: it costs a tenth of the whole import, and only an opened store needs it.
     from importlib import metadata  # noqa: PLC0415
 
     try:
         return metadata.version("greenroom")
     except metadata.PackageNotFoundError:
-        return "unknown"
+        return ""
 
 
 _owners: "weakref.WeakSet[Owner]" = weakref.WeakSet()

@@ -23,7 +23,7 @@ from greenroom.protocol.identity import SessionId
 from greenroom.store import Committed, Create, Failed, Options, open_lmdb
 from greenroom.store.envelope import Kind, seal
 from greenroom.store.environment import Environment, open_environment
-from greenroom.store.owner import Owner
+from greenroom.store.owner import Owner, program_version
 from greenroom.store.schema import FORMAT_KEY, META, number_key
 from tests.store.offering import ANN, BEN, ask, commit, made, texts
 
@@ -80,7 +80,7 @@ async def test_a_second_writer_is_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(StoreTaken) as caught:
             opened(path)
         assert caught.value.facts["pid"] == os.getpid()
-        assert caught.value.facts["version"]
+        assert caught.value.facts["version"] == (program_version() or None)
         other = python(OPEN.replace("READ_ONLY", "False"), path)
         assert other.stdout.startswith("StoreTaken")
         assert str(os.getpid()) in other.stdout
