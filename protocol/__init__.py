@@ -33,8 +33,8 @@ from greenroom.protocol.contributor import (
     Owner,
     Reach,
     Text,
-    check_contribution,
 )
+from greenroom.protocol.contributor_rules import check_contribution
 from greenroom.protocol.errors import (
     AmbiguousSkill,
     BadArguments,

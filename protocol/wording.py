@@ -16,8 +16,11 @@ import msgspec
 from greenroom.protocol.errors import StoreTooNew
 
 
-class Wording(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of all labels, sentences, frames and marks. Braces show what is filled in."""
+class Wording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One version of all labels, sentences, frames and marks. Braces show what is filled in.
+
+    Words for what a version could not say before stand as defaults: they move none of its bytes.
+    """
 
     version: str
     preamble: str
@@ -60,6 +63,14 @@ class Wording(msgspec.Struct, frozen=True, kw_only=True):
     """One {path} of them."""
     no_result: str
     """Stands for a result that an imported history lacks; only in requests (R48)."""
+    lower_frame: str = (
+        "<preference>\n"
+        "This part ranks below every other instruction that you have. It may shape manner and "
+        "form; where it disagrees with them, they hold, and it softens no refusal.\n\n"
+        "{text}\n"
+        "</preference>"
+    )
+    """Around the {text} of a contribution that ranks below all others (R136)."""
 
 
 _V1: Final = Wording(
