@@ -2,7 +2,8 @@
 
     agents/NAME.md        head: description, model, skills, ...; body: the agent's prompt
     skills/.../SKILL.md   Agent Skills packages, at most four folders deep
-    persons/NAME.md       text about a person; head: skills that only they have
+    persons/NAME.md       text about a person; head: skills and contributors that only they have
+    contributors/, switches.yaml   see :mod:`greenroom.actors.contributor_files`
     presets.yaml          another table of permission presets
     preamble.md           another platform preamble
     AGENTS.md, INSTRUCTIONS.md   project instructions, read anew for each new session
@@ -21,6 +22,7 @@ import attrs
 import msgspec
 
 from greenroom.actors.confined import Listed, list_folder, read_bytes
+from greenroom.actors.contributor_files import Declarations, read_contributors
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
 from greenroom.actors.skill_source import MAIN, MAIN_BYTES_MAX, ReadSkill, main_file
 from greenroom.protocol.agent import AgentDeclaration
@@ -43,6 +45,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     text: str = ""
     skills: tuple[str, ...] = ()
+    contributors: tuple[str, ...] = ()
+    """Ids of contributors that persons own and that reach this one."""
 
 
 @attrs.define(eq=False)
@@ -52,6 +56,7 @@ class Contents:
     agents: list[AgentDeclaration] = attrs.field(factory=list)
     skills: dict[str, ReadSkill] = attrs.field(factory=dict)
     persons: list[Person] = attrs.field(factory=list)
+    contributors: Declarations = attrs.field(factory=Declarations)
     preamble: str | None = None
     presets: PresetTable | None = None
     files_root: Path | None = None
@@ -86,6 +91,7 @@ def read_folder(root: Path) -> Contents:
                 with found.about(file):
                     _take(found, name, stem, read_bytes(root, file, TEXT_BYTES_MAX))
         _read_skills(found, root, "skills", SKILL_DEPTH_MAX)
+        found.contributors = read_contributors(root)
         top = {entry.name: entry for entry in list_folder(root, ".", ENTRIES_MAX)}
         _read_top(found, root, top)
     return found
