@@ -26,6 +26,7 @@ from greenroom.actors.models.port import (
     SessionInfo,
     Sink,
 )
+from greenroom.actors.reloading import Changes
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Policy
 from greenroom.actors.subscribers import Events, Feed
@@ -36,6 +37,7 @@ from greenroom.actors.world import World
 __all__ = [
     "SAMPLE",
     "Capabilities",
+    "Changes",
     "Events",
     "Feed",
     "Host",

@@ -8,6 +8,7 @@ as they were (R169).
 from msgspec import structs
 
 from greenroom.actors.conversation import Conversation, rebuilt
+from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.interrupted import settle_interrupted
 from greenroom.actors.restoring import restore_parked
@@ -24,17 +25,14 @@ from greenroom.protocol.errors import (
     SetAside,
     StoreDamaged,
     StoreFailed,
-    UnknownPreset,
 )
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.parked import parked_of
-from greenroom.protocol.permission import Preset
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.prompt_checkpoint import replay
 from greenroom.protocol.rebuild import Projector, submission_of
 from greenroom.protocol.record import (
     Accepted,
-    Header,
 )
 from greenroom.protocol.runtime_context import check_anchors
 from greenroom.protocol.tally import Tally
@@ -109,25 +107,17 @@ def _read_back(
         claimed.head,
         claimed.number,
         header,
-        _preset(services, header),
+        services.preset(header.preset),
         tally.opened.instructions,
         conversation,
         _gateway(services, session),
         kept,
         sent,
+        told=Told(tally.settled, about=tally.told),
     )
     if parked is not None:
         restore_parked(actor, parked, records)
     return actor, tally
-
-
-def _preset(services: Services, header: Header) -> Preset:
-    """The session's preset; the strictest, where the host's table has it no more (R7)."""
-    presets = services.workspace.presets
-    try:
-        return presets.get(header.preset)
-    except UnknownPreset:
-        return presets.strictest
 
 
 def _gateway(services: Services, session: SessionId) -> Gateway:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
+from greenroom.actors.due import notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Model, SessionInfo
@@ -26,7 +27,7 @@ from greenroom.protocol.projection import project_user
 from greenroom.protocol.prompt_checkpoint import checkpoint_between
 from greenroom.protocol.rebuild import Projector
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import Dispatched
+from greenroom.protocol.record import Dispatched, PlatformNote
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
 from greenroom.protocol.turn import SkillUse
 from greenroom.protocol.wording import wording_of
@@ -100,15 +101,18 @@ async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
 
 async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
     services, submission, header = actor.services, entry.submission, actor.header
-    agent = services.workspace.agent(header.agent)
+    agent = services.agent(header.agent)
     model = services.model(header.model or agent.model)
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
     if kept is None or kept.composition.model != model.name:
         composed = await compose(services, header, actor.instructions, model.name)
         kept, blobs = composed.kept, composed.blobs
+        notes: tuple[PlatformNote, ...] = ()
         if header.messages:
             # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = _projected_anew(actor, kept, model.name)
+    else:
+        notes = await notes_due(actor, kept, submission.person, turn)
     snapshot: RuntimeContextSnapshot | None = None
     if submission.picks:
         pinned = await pin_picks(services, submission.picks, kept)
@@ -120,8 +124,8 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     with_person = submission.person is not None
     variant = kept.under(preset, with_person=with_person)
     body = project_user(submission.body, snapshot, submission.picks, kept.composition)
-    addition = conversation.plus((body,))
-    record = _record(actor, entry, turn, kept, variant, addition, snapshot)
+    addition = conversation.plus((*[bytes(note.body) for note in notes], body))
+    record = _record(actor, entry, turn, kept, variant, addition, snapshot, notes=notes)
     draft = Draft(
         record,
         kept,
@@ -158,7 +162,7 @@ def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:
         kept.under(actor.preset, with_person=start.with_person),
         services.model_named(start.model),
         actor.preset,
-        services.door.box(services.workspace.agent(actor.header.agent)),
+        services.door.box(services.agent(actor.header.agent)),
         SessionInfo(actor.id, actor.header.agent, person, start.turn),
         actor.conversation,
         actor.conversation.plus(()),
@@ -177,6 +181,8 @@ def _record(
     variant: Variant,
     addition: Addition,
     snapshot: RuntimeContextSnapshot | None,
+    *,
+    notes: tuple[PlatformNote, ...],
 ) -> Dispatched:
     """The open turn as it is recorded: what shaped it, and the digest of its first request."""
     header, now = actor.header, actor.services.world.now()
@@ -202,6 +208,7 @@ def _record(
         checkpoint,
         used,
         entry.submission.person is not None,
+        notes,
     )
 
 

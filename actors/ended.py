@@ -42,6 +42,7 @@ def _settled(turn: "Turn", end: Settlement, sealed: Sealed, obstacle: Obstacle |
         actor.lose(obstacle, sealed)
     else:
         actor.conversation.adopt(actor.conversation.plus(end.chunks))
+        actor.told.settled = end.ended.at
         if obstacle is None:
             actor.step(Step.SAVED)
             _tell(turn, end.ended)

@@ -18,6 +18,7 @@ from greenroom.actors.admission import (
 from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_names, check_number
 from greenroom.actors.content import Sent
+from greenroom.actors.kept_status import KeptPromptStatus, status_of
 from greenroom.actors.listing import Listing
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.selecting import check_selection
@@ -324,6 +325,11 @@ class Session:
             InvalidInput, SkillNotGiven, SkillUnavailable, TooLarge: what sending it would say.
         """
         await check_selection(self._host.services, self._reader.header(), skills)
+
+    async def kept_prompt_status(self) -> KeptPromptStatus:
+        """Whether the kept prompt is current or behind, and what moved since (R67)."""
+        reader = self._reader
+        return await status_of(self._host.services, reader.header(), reader.instructions())
 
     # --- reading ------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import msgspec
 
 from greenroom.protocol.budget import Budget
 from greenroom.protocol.composition import Composition, SystemString, render
+from greenroom.protocol.condition import VersionChanged
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.rebuild import composition_from
 from greenroom.protocol.request import frame_digest
@@ -42,6 +43,8 @@ class Kept:
     uses: tuple[SkillUse, ...]
     declared: frozenset[str]
     """The names of the tools that it declares."""
+    timed: bool
+    """Whether it has notes that become due by time alone."""
     _variants: dict[tuple[str, bool], tuple[Preset, Variant]] = attrs.field(factory=dict)
 
     def under(self, preset: Preset, *, with_person: bool) -> Variant:
@@ -76,7 +79,8 @@ class KeptPrompts:
                 for skill in composition.skills
             )
             declared = frozenset(each.function.name for each in _declared(composition.tools))
-            kept = Kept(composition, digest, encoded, self.budget_of, uses, declared)
+            timed = any(not isinstance(n.condition, VersionChanged) for n in composition.notes)
+            kept = Kept(composition, digest, encoded, self.budget_of, uses, declared, timed)
             self._known[digest] = kept
             if len(self._known) > COMPOSITIONS_MAX:
                 self._known.popitem(last=False)

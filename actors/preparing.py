@@ -7,17 +7,26 @@ picks reads nothing (R57).
 import hashlib
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import msgspec
 import trio
 
 from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.models.port import Capabilities
 from greenroom.actors.services import Services
+from greenroom.actors.tools import Toolbox
 from greenroom.protocol.command import Pick
 from greenroom.protocol.composition import Ingredients, composition_digest, encode_composition
+from greenroom.protocol.contributor import ToolFacts
+from greenroom.protocol.eager import Given
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.record import Header
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, package_manifest, pin
+from greenroom.protocol.tokens import TokenCounter, TokenEstimate
+
+CURRENT_MAX: Final = 1_024
+"""Compositions that are remembered as what would be composed now."""
 
 
 class Composed(msgspec.Struct, frozen=True, gc=False):
@@ -41,10 +50,11 @@ async def compose(services: Services, header: Header, instructions: str, model: 
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
     """
     workspace = services.workspace
-    agent = workspace.agent(header.agent)
+    agent = services.agent(header.agent)
     bound, everyones = workspace.skills_for(agent)
     _, theirs = workspace.skills_for(agent, header.person)
     packages = await _read(services, [skill.id for skill in bound])
+    box = services.door.box(agent)
     ingredients = Ingredients(
         preamble=workspace.preamble,
         agent=agent,
@@ -54,15 +64,50 @@ async def compose(services: Services, header: Header, instructions: str, model: 
         instructions=instructions,
         person_text=workspace.person_text(header.person) if header.person else "",
         model=model,
-        tools=services.door.box(agent).encoded,
+        tools=box.encoded,
         parameters=encode_sorted(agent.parameters),
         person=header.person,
+        extra=workspace.contributors_for(agent, header.person),
+        off=workspace.contributors.off,
+        given=Given(tools=_facts(box), approved=workspace.contributors.approved),
+        counter=_counter(services, model),
     )
     composition = services.composer(ingredients)
     encoded = encode_composition(composition)
     digest = composition_digest(encoded)
     kept = services.kept_prompts.of(composition, encoded, digest)
     return Composed(kept, {digest: encoded, **_stored_files(packages)})
+
+
+async def composed_now(services: Services, header: Header, instructions: str, model: str) -> Kept:
+    """What a conversation would be composed to now; made once for all that would get the same.
+
+    Raises:
+        As :func:`compose`.
+    """
+    asked = (services.generation, header.agent, header.person, instructions, model)
+    kept = services.current.get(asked)
+    if kept is None:
+        kept = (await compose(services, header, instructions, model)).kept
+        if len(services.current) >= CURRENT_MAX:
+            services.current.clear()
+        services.current[asked] = kept
+    return kept
+
+
+def _facts(box: Toolbox) -> dict[str, ToolFacts]:
+    """What a declaration may name of an agent's tools, and what is known of them."""
+    declared = {name: ToolFacts(tool.effect) for name, tool in box.declared.items()}
+    on_demand = {
+        name: ToolFacts(tool.effect, on_demand=True) for name, tool in box.on_demand.items()
+    }
+    return {**declared, **on_demand}
+
+
+def _counter(services: Services, model: str) -> TokenCounter:
+    """What the requests to that model are counted with (R103)."""
+    fitting = (each.capabilities for each in services.models.values() if each.name == model)
+    return TokenEstimate(next(fitting, Capabilities()).bytes_per_token)
 
 
 async def pin_picks(services: Services, picks: Sequence[Pick], kept: Kept) -> Pinned:

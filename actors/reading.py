@@ -30,7 +30,7 @@ from greenroom.protocol.rebuild import (
     request_at,
 )
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Returned
+from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Opened, Returned
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
@@ -104,6 +104,11 @@ class SessionReader:
         for turn in turns_of(self.records(), self.header().agent):
             kept = self.services.kept_prompts.stored(turn.composition, blob)
             yield structs.replace(turn, skills=(*kept.uses, *turn.skills))
+
+    def instructions(self) -> str:
+        """The project instructions, as they were read when the session was created (R68)."""
+        first = self.committed()[0]
+        return first.instructions if isinstance(first, Opened) else ""
 
     def question(self, name: str) -> Question | None:
         """A question of that id, with its answer if it has one (R223)."""

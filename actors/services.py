@@ -8,18 +8,21 @@ import attrs
 import trio
 
 from greenroom.actors.gateway import Behind
-from greenroom.actors.kept_prompt import KeptPrompts
+from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.subscribers import Subscribers
+from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Door
 from greenroom.actors.waiting import Bell, Turnstile
 from greenroom.actors.waits import Waits
 from greenroom.actors.workspace import Workspace
 from greenroom.actors.world import World
+from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.composition import Composition, Ingredients
 from greenroom.protocol.errors import UnknownModel
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
+from greenroom.protocol.permission import Preset
 from greenroom.protocol.record import AnyRecord
 from greenroom.store.contract import Store
 
@@ -57,6 +60,8 @@ class Services:
     workspace: Workspace
     models: Mapping[str, Model]
     door: Door
+    tools: tuple[Tool[Any], ...]
+    """What the host brought besides the built-in tools."""
     kept_prompts: KeptPrompts
     composer: Composer
     deps: Deps | None
@@ -72,6 +77,12 @@ class Services:
     """Rings when a turn is over, for a host that stops."""
     actors: dict[SessionId, "SessionActor"] = attrs.field(factory=dict)
     """The live ones."""
+    departed: dict[str, AgentDeclaration] = attrs.field(factory=dict)
+    """Agents that the workspace lost while the host was open."""
+    generation: int = 0
+    """How often the workspace was read anew: what was compared with it before may be behind."""
+    current: dict[Any, Kept] = attrs.field(factory=dict)
+    """What conversations would be composed to now, by all that decides it."""
     waits: Waits = attrs.field(
         default=attrs.Factory(lambda self: Waits(self.turns), takes_self=True)
     )
@@ -91,6 +102,20 @@ class Services:
                 model=key,
                 choices=tuple(sorted(self.models)),
             ) from None
+
+    def preset(self, name: str) -> Preset:
+        """A session's preset; the strictest, where the workspace's table has it no more (R7)."""
+        presets = self.workspace.presets
+        return presets.get(name) if name in presets.ids else presets.strictest
+
+    def agent(self, name: str) -> AgentDeclaration:
+        """The agent of a session: as it was, where the workspace lost it meanwhile (R231).
+
+        Raises:
+            UnknownAgent: there is none, and was none since the host was opened.
+        """
+        departed = self.departed.get(name)
+        return self.workspace.agent(name) if departed is None else departed
 
     def model_named(self, name: str) -> Model:
         """The model that its provider calls so. Raises :class:`UnknownModel`."""

@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from greenroom.actors.conversation import Conversation
+from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
@@ -70,6 +71,7 @@ class SessionActor:
     outcomes: Outcomes = attrs.field(factory=Outcomes)
     mapped: int | None = None
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
+    told: Told = attrs.field(factory=Told)
     last_active: float = attrs.field(factory=trio.current_time)
     answering: trio.Event | None = None
     """Set when the answer of a question that is on its way has arrived: one at a time."""
@@ -385,7 +387,7 @@ class SessionActor:
     def skills(self) -> tuple[SkillSummary, ...]:
         """The skills that the session's agent and person have now: what may be picked (R20)."""
         workspace = self.services.workspace
-        agent = workspace.agent(self.header.agent)
+        agent = self.services.agent(self.header.agent)
         bound, available = workspace.skills_for(agent, self.header.person)
         return (*bound, *available)
 

@@ -236,6 +236,9 @@ class Turn:
             return False
         actor.conversation = draft.conversation
         actor.conversation.adopt(draft.addition)
+        if actor.kept is not draft.kept:
+            actor.told.composed(actor.services.generation)
+        actor.told.sent(draft.record.notes)
         actor.kept, actor.sent = draft.kept, draft.variant.system.sections
         actor.mapped = len(actor.conversation)
         self.start, self.added = draft.record, 1

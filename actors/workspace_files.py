@@ -2,7 +2,8 @@
 
     agents/NAME.md        head: description, model, skills, ...; body: the agent's prompt
     skills/.../SKILL.md   Agent Skills packages, at most four folders deep
-    persons/NAME.md       text about a person; head: skills that only they have
+    persons/NAME.md       text about a person; head: skills and contributors that only they have
+    contributors/, switches.yaml   see :mod:`greenroom.actors.contributor_files`
     presets.yaml          another table of permission presets
     preamble.md           another platform preamble
     AGENTS.md, INSTRUCTIONS.md   project instructions, read anew for each new session
@@ -22,6 +23,7 @@ import attrs
 import msgspec
 
 from greenroom.actors.confined import Listed, list_folder, list_in, opened_folder, read_bytes
+from greenroom.actors.contributor_files import Declarations, read_contributors
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
 from greenroom.actors.skill_finding import find_skills
 from greenroom.actors.skill_source import ReadSkill
@@ -63,6 +65,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     text: str = ""
     skills: tuple[str, ...] = ()
+    contributors: tuple[str, ...] = ()
+    """Ids of contributors that persons own and that reach this one."""
 
 
 @attrs.define(eq=False)
@@ -72,6 +76,7 @@ class Contents:
     agents: list[AgentDeclaration] = attrs.field(factory=list)
     skills: dict[str, ReadSkill] = attrs.field(factory=dict)
     persons: list[Person] = attrs.field(factory=list)
+    contributors: Declarations = attrs.field(factory=Declarations)
     preamble: str | None = None
     presets: PresetTable | None = None
     files_root: Path | None = None
@@ -107,6 +112,8 @@ def read_folder(root: Path) -> Contents:
         skills = find_skills(root)
         found.skills = skills.skills
         found.warnings += skills.warnings
+    with found.about("contributors"):
+        found.contributors = read_contributors(root)
     _read_top(found, root, top)
     return found
 

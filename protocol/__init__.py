@@ -4,9 +4,7 @@ The types in which callers, hosts and models are spoken to, and the few function
 themselves. How a prompt is projected and how records are laid out is in the modules behind it.
 """
 
-from greenroom.protocol.agent import (
-    AgentDeclaration,
-)
+from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.budget import (
     Budget,
     Spend,
@@ -14,11 +12,7 @@ from greenroom.protocol.budget import (
     TokenCounter,
     TokenEstimate,
 )
-from greenroom.protocol.command import (
-    By,
-    Pick,
-    Submission,
-)
+from greenroom.protocol.command import By, Pick, Submission
 from greenroom.protocol.composition import (
     Composition,
     Ingredients,
@@ -29,12 +23,18 @@ from greenroom.protocol.composition import (
     compose,
     render,
 )
+from greenroom.protocol.condition import DateCrossed, TimeElapsed, VersionChanged
 from greenroom.protocol.contributor import (
+    EagerLoad,
+    EagerRun,
+    Note,
     Owner,
     Reach,
     Text,
-    check_contribution,
+    personality,
+    stance,
 )
+from greenroom.protocol.contributor_rules import check_contribution
 from greenroom.protocol.errors import (
     AmbiguousSkill,
     BadArguments,
@@ -114,10 +114,7 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
-from greenroom.protocol.limits import (
-    DEFAULT_LIMITS,
-    Limits,
-)
+from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
     Content,
@@ -141,23 +138,14 @@ from greenroom.protocol.permission import (
     PresetTable,
     decide,
 )
-from greenroom.protocol.phase import (
-    Phase,
-)
-from greenroom.protocol.placement import (
-    PLACEMENTS,
-    Placement,
-    is_wider,
-)
+from greenroom.protocol.phase import Phase
+from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
 from greenroom.protocol.projection import (
     ProjectionMap,
     SkillExpansion,
     Source,
 )
-from greenroom.protocol.prompt_checkpoint import (
-    SystemPromptCheckpoint,
-    replay_text,
-)
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
 from greenroom.protocol.question import (
     Allow,
     Answer,
@@ -167,9 +155,7 @@ from greenroom.protocol.question import (
     Result,
     Withdrawn,
 )
-from greenroom.protocol.rebuild import (
-    SentRequest,
-)
+from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
     Cursor,
     End,
@@ -177,6 +163,13 @@ from greenroom.protocol.receipt import (
     Receipt,
     ReceiptStatus,
     When,
+)
+from greenroom.protocol.refusal import (
+    ContributorOverBudget,
+    NotAuthorized,
+    UnknownContributor,
+    VersionTaken,
+    WritesUnapproved,
 )
 from greenroom.protocol.repair import (
     Fault,
@@ -189,9 +182,7 @@ from greenroom.protocol.request import (
     ModelRequest,
     request_digest,
 )
-from greenroom.protocol.runtime_context import (
-    RuntimeContextSnapshot,
-)
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import (
     PinnedSkill,
     Reference,
@@ -200,13 +191,8 @@ from greenroom.protocol.skill import (
     package_revision,
     pin,
 )
-from greenroom.protocol.state import (
-    SessionState,
-    SessionSummary,
-)
-from greenroom.protocol.transcript import (
-    TranscriptEntry,
-)
+from greenroom.protocol.state import SessionState, SessionSummary
+from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import (
     CallRecord,
     CallState,
@@ -216,14 +202,8 @@ from greenroom.protocol.turn import (
     SkillUse,
     TurnRecord,
 )
-from greenroom.protocol.usage import (
-    Usage,
-)
-from greenroom.protocol.wording import (
-    CURRENT,
-    WORDINGS,
-    Wording,
-)
+from greenroom.protocol.usage import Usage
+from greenroom.protocol.wording import CURRENT, WORDINGS, Wording
 
 __all__ = [
     "CURRENT",
@@ -250,9 +230,13 @@ __all__ = [
     "Cause",
     "Composition",
     "Content",
+    "ContributorOverBudget",
     "Cursor",
+    "DateCrossed",
     "Decision",
     "Deny",
+    "EagerLoad",
+    "EagerRun",
     "Effect",
     "EmptyMessage",
     "End",
@@ -287,6 +271,8 @@ __all__ = [
     "ModelRequest",
     "ModelSwitched",
     "NotAStore",
+    "NotAuthorized",
+    "Note",
     "OpaquePart",
     "Outcome",
     "OverBudget",
@@ -351,6 +337,7 @@ __all__ = [
     "Text",
     "TextDelta",
     "TextPart",
+    "TimeElapsed",
     "TokenCounter",
     "TokenEstimate",
     "TooLarge",
@@ -368,15 +355,19 @@ __all__ = [
     "TurnRecord",
     "TurnStarted",
     "UnknownAgent",
+    "UnknownContributor",
     "UnknownModel",
     "UnknownPreset",
     "UnknownTool",
     "Usage",
     "UserMessage",
+    "VersionChanged",
+    "VersionTaken",
     "When",
     "Withdrawn",
     "Wording",
     "WouldWaitForItself",
+    "WritesUnapproved",
     "WrongPlacement",
     "canonical_tools",
     "check_contribution",
@@ -385,11 +376,13 @@ __all__ = [
     "is_blank",
     "is_wider",
     "package_revision",
+    "personality",
     "pin",
     "render",
     "repair",
     "replay_text",
     "report",
     "request_digest",
+    "stance",
     "text_of",
 ]

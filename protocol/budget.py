@@ -10,7 +10,7 @@ results, adds two numbers (R105). Only a refusal counts again, to say where it a
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NoReturn, Protocol, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 import msgspec
 
@@ -18,29 +18,24 @@ from greenroom.protocol.composition import Composition, SystemString
 from greenroom.protocol.errors import OverBudget
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.projection import Source
+from greenroom.protocol.tokens import TokenCounter, TokenEstimate, section_tokens
+
+__all__ = [
+    "Budget",
+    "Spend",
+    "SpendTable",
+    "TokenCounter",
+    "TokenEstimate",
+    "budget_of",
+    "check",
+    "images_in",
+    "message_tokens",
+    "room_for_conversation",
+    "spend_table",
+]
 
 RESERVE_DIVISOR: Final = 4
 """At most this part of a window is kept for the answer: in a small one a prompt needs room too."""
-
-
-class TokenCounter(Protocol):
-    """Counts tokens; a host may bring one of its own."""
-
-    def tokens(self, data: bytes | str, /) -> int:
-        """How many tokens ``data`` has at most: an estimate may be high, never low."""
-        ...
-
-
-class TokenEstimate(msgspec.Struct, frozen=True):
-    """Counts by bytes: the default, for models whose tokenizer is not at hand."""
-
-    bytes_per_token: float = 3.0
-    """Low enough that no text in practice has more tokens than that."""
-
-    def tokens(self, data: bytes | str, /) -> int:
-        """The bytes of ``data`` as UTF-8 over ``bytes_per_token``, rounded up."""
-        size = len(data) if isinstance(data, bytes) or data.isascii() else len(data.encode())
-        return math.ceil(size / self.bytes_per_token)
 
 
 class Spend(msgspec.Struct, frozen=True, gc=False):
@@ -201,10 +196,10 @@ _Rows: TypeAlias = Iterable[Spend]
 
 
 def _fixed_rows(composition: Composition, system: SystemString, counter: TokenCounter) -> _Rows:
-    """A row for each section and one for the tools; the blank line after a section is its own."""
+    """A row for each section and one for the tools."""
     owners = {section.name: section.contributor for section in composition.sections}
     for name, text in system.sections:
-        yield Spend(name, owners.get(name, ""), counter.tokens(f"{text}\n\n"))
+        yield Spend(name, owners.get(name, ""), section_tokens(text, counter))
     yield Spend("tools", "", counter.tokens(composition.tools))
 
 

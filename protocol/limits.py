@@ -58,6 +58,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Files of one skill package."""
     project_instructions_bytes_max: int = 262_144
     """Project instruction files of one session, all together."""
+    contributors_max: int = 1_000
+    """Versions of contributors that one workspace has published."""
     record_bytes_max: int = 67_108_864
     """One commit of one session, encoded."""
     tool_seconds_max: float = 600.0

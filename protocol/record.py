@@ -67,8 +67,8 @@ class Recalled(Record, tag="recalled", frozen=True):
     by: str | None = None
 
 
-NoteKind: TypeAlias = Literal["approvals"]
-"""Why a note was made: what was answered about calls of the turn (R154, R160)."""
+NoteKind: TypeAlias = Literal["approvals", "declared"]
+"""Why a note was made: what was answered about calls (R160); a declared condition holds (R151)."""
 
 
 class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -77,6 +77,10 @@ class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     kind: NoteKind
     body: msgspec.Raw
     """The user message as encoded JSON, label and all."""
+    contributor: str = ""
+    """``id@version`` of what declared it; empty: it is the platform's own."""
+    about: str = ""
+    """What had moved when it was told: it is not told again about the same (R152)."""
 
 
 class Dispatched(Record, tag="dispatched", frozen=True):

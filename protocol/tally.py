@@ -42,6 +42,11 @@ class Tally:
         """The records of the open turn, behind its dispatch."""
         self.snapshots: list[RuntimeContextSnapshot] = []
         self.checkpoints: list[SystemPromptCheckpoint] = []
+        self.settled: int | None = None
+        """When the last turn ended, in milliseconds since 1970 (UTC)."""
+        self.told: dict[str, str] = {}
+        """By contributor, what its note was last told about, since the prompt was composed."""
+        self._composition = ""
         for record in records:
             step = self._STEPS.get(type(record))
             if step is not None:
@@ -55,6 +60,10 @@ class Tally:
         self.users += 1
         self.messages += 1
         self.turns = record.turn
+        if record.composition != self._composition:
+            self._composition, self.told = record.composition, {}
+        if record.notes:
+            self.told.update((note.contributor, note.about) for note in record.notes if note.about)
         if record.snapshot is not None:
             self.snapshots.append(record.snapshot)
         if record.checkpoint is not None:
@@ -83,6 +92,7 @@ class Tally:
 
     def _ended(self, record: Ended) -> None:
         self.open_turn = None
+        self.settled = record.at
         self.messages += len(record.results)
 
     def _not_sent(self, record: NotSent) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from greenroom.protocol import errors
+from greenroom.protocol import errors, refusal
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.event import Event, TextDelta, ToolProgress
 from greenroom.protocol.question import Answer, Question
@@ -45,9 +45,11 @@ def schema() -> dict[str, Any]:
 
 def error_kinds() -> Iterator[type[GreenroomError]]:
     """Every error that a caller can meet, in the order of their declaration."""
-    for value in vars(errors).values():
-        if inspect.isclass(value) and issubclass(value, GreenroomError):
-            yield value
+    for module in (errors, refusal):
+        for value in vars(module).values():
+            is_error = inspect.isclass(value) and issubclass(value, GreenroomError)
+            if is_error and value.__module__ == module.__name__:
+                yield value
 
 
 def _described(kind: type[GreenroomError]) -> dict[str, Any]:
