@@ -1,15 +1,13 @@
 """What the benchmark refuses."""
 
-from typing import ClassVar
-
 from greenroom.protocol.errors import Refused
 
 
 class ComposerVaries(Refused):
     """A composer gave other bytes for the same ingredients; ``facts`` say where and when (R245)."""
 
-    code: ClassVar[str] = "composer_varies"
-    way_out: ClassVar[str] = (
+    code = "composer_varies"
+    way_out = (
         "Compose from the ingredients alone: no clock, id, chance or set order. "
         "To show it all the same, declare it a contrast."
     )
@@ -18,8 +16,8 @@ class ComposerVaries(Refused):
 class LevelTooShort(Refused):
     """Requests that share a placement differ before its end; ``facts`` say where (R217, P079)."""
 
-    code: ClassVar[str] = "level_too_short"
-    way_out: ClassVar[str] = (
+    code = "level_too_short"
+    way_out = (
         "Put what fewer requests share behind what more of them share, "
         "and nothing that varies more narrowly than its placement."
     )
@@ -28,5 +26,5 @@ class LevelTooShort(Refused):
 class BrokenTrace(Refused):
     """A trace cannot be read, runs back in time, or names what the workspace lacks."""
 
-    code: ClassVar[str] = "broken_trace"
-    way_out: ClassVar[str] = "Mend the line that is named; `Line` documents what one may say."
+    code = "broken_trace"
+    way_out = "Mend the line that is named; `Line` documents what one may say."
