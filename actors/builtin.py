@@ -103,6 +103,15 @@ async def read_object(
     return Output(shown_range(part, what), part.mended)
 
 
+def shown_file(data: bytes, path: str, revision: str) -> str:
+    """What ``read_object`` returns of a kept skill's file; an eager load shows the same (R143)."""
+    return shown_range(range_of(data, 0, LENGTH_DEFAULT, path), _of_kept(path, revision))
+
+
+def _of_kept(path: str, revision: str) -> str:
+    return f"{path}, kept revision {revision}"
+
+
 async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str]:
     """A file of a skill with what to call it: of the kept revision if there is one (R202)."""
     places = [i for i, sign in enumerate(path) if sign == "/"]
@@ -113,7 +122,7 @@ async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str]:
             data = around.kept_file(kept, file)
             if data is None:
                 raise ToolFailed(_no_file(kept.name, file, kept.paths))
-            return data, f"{path}, kept revision {kept.revision}"
+            return data, _of_kept(path, kept.revision)
         found = _matches(around.skills(), skill)
         if found:
             package = await _current(around, _only(found, skill))

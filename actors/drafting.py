@@ -14,7 +14,8 @@ from greenroom.actors.due import notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Model, SessionInfo
-from greenroom.actors.preparing import compose, pin_picks
+from greenroom.actors.opening import Opening, run_once
+from greenroom.actors.preparing import compose, counter_of, pin_picks
 from greenroom.actors.said import pass_on, said_by
 from greenroom.actors.tools import Door, Ticket, Toolbox
 from greenroom.protocol.budget import TokenEstimate, spend_table
@@ -103,12 +104,15 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     services, submission, header = actor.services, entry.submission, actor.header
     agent = services.agent(header.agent)
     model = services.model(header.model or agent.model)
+    info, box = (
+        SessionInfo(actor.id, header.agent, submission.person, turn),
+        services.door.box(agent),
+    )
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
+    notes: tuple[PlatformNote, ...] = ()
     if kept is None or kept.composition.model != model.name:
-        composed = await compose(services, header, actor.instructions, model.name)
-        kept, blobs = composed.kept, composed.blobs
-        notes: tuple[PlatformNote, ...] = ()
-        if header.messages:
+        kept, blobs = await _composed(actor, model, box, info)
+        if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = _projected_anew(actor, kept, model.name)
     else:
@@ -132,8 +136,8 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         variant,
         model,
         preset,
-        services.door.box(agent),
-        SessionInfo(actor.id, header.agent, submission.person, turn),
+        box,
+        info,
         conversation,
         addition,
         blobs,
@@ -143,6 +147,22 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     if not draft.fits(addition):
         return Refusal("not_sent", draft.spent(addition), "over_budget")
     return draft
+
+
+async def _composed(
+    actor: "SessionActor", model: Model, box: Toolbox, info: SessionInfo
+) -> tuple[Kept, dict[str, bytes]]:
+    """The kept prompt of a first turn, whose runs are made then; or for another model (R56, R59).
+
+    Another model leaves the opening as it is (R113).
+    """
+    services, before = actor.services, actor.kept
+    opened = None if before is None else before.composition
+    composed = await compose(services, actor.header, actor.instructions, model.name, opened)
+    if opened is None:
+        counter = counter_of(services, model.name)
+        await run_once(Opening(actor, composed.kept, box, info, counter))
+    return composed.kept, composed.blobs
 
 
 def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:

@@ -15,6 +15,7 @@ import msgspec
 from greenroom.protocol.budget import Budget
 from greenroom.protocol.composition import Composition, SystemString, render
 from greenroom.protocol.condition import VersionChanged
+from greenroom.protocol.opening import opening_note
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.rebuild import composition_from
 from greenroom.protocol.request import frame_digest
@@ -45,6 +46,8 @@ class Kept:
     """The names of the tools that it declares."""
     timed: bool
     """Whether it has notes that become due by time alone."""
+    opens: bool
+    """Whether its conversations have an opening."""
     _variants: dict[tuple[str, bool], tuple[Preset, Variant]] = attrs.field(factory=dict)
 
     def under(self, preset: Preset, *, with_person: bool) -> Variant:
@@ -80,7 +83,8 @@ class KeptPrompts:
             )
             declared = frozenset(each.function.name for each in _declared(composition.tools))
             timed = any(not isinstance(n.condition, VersionChanged) for n in composition.notes)
-            kept = Kept(composition, digest, encoded, self.budget_of, uses, declared, timed)
+            opens = bool(opening_note(composition))
+            kept = Kept(composition, digest, encoded, self.budget_of, uses, declared, timed, opens)
             self._known[digest] = kept
             if len(self._known) > COMPOSITIONS_MAX:
                 self._known.popitem(last=False)

@@ -5,20 +5,28 @@ picks reads nothing (R57).
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
 import msgspec
 import trio
+from msgspec import structs
 
 from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.loading import with_loads
 from greenroom.actors.models.port import Capabilities
 from greenroom.actors.services import Services
 from greenroom.actors.tools import Toolbox
+from greenroom.actors.usage_of_tools import most_called
 from greenroom.protocol.command import Pick
-from greenroom.protocol.composition import Ingredients, composition_digest, encode_composition
-from greenroom.protocol.contributor import ToolFacts
+from greenroom.protocol.composition import (
+    Composition,
+    Ingredients,
+    composition_digest,
+    encode_composition,
+)
+from greenroom.protocol.contributor import Declaration, EagerLoad, ToolFacts
 from greenroom.protocol.eager import Given
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.record import Header
@@ -43,8 +51,21 @@ class Pinned(msgspec.Struct, frozen=True, gc=False):
     blobs: dict[str, bytes]
 
 
-async def compose(services: Services, header: Header, instructions: str, model: str) -> Composed:
+async def compose(
+    services: Services,
+    header: Header,
+    instructions: str,
+    model: str,
+    opened: Composition | None = None,
+) -> Composed:
     """Compose the kept prompt of a conversation from what stands in the workspace now (R56).
+
+    Args:
+        services: the host's.
+        header: whose conversation it is.
+        instructions: the project instructions, as they were read for it (R68).
+        model: as its provider calls it.
+        opened: the composition whose opening stays; None makes the opening anew (R113).
 
     Raises:
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
@@ -55,6 +76,8 @@ async def compose(services: Services, header: Header, instructions: str, model: 
     _, theirs = workspace.skills_for(agent, header.person)
     packages = await _read(services, [skill.id for skill in bound])
     box = services.door.box(agent)
+    extra = _reaching(workspace.contributors_for(agent, header.person), header.person)
+    by_usage = any(isinstance(one, EagerLoad) and one.most_used for one in extra)
     ingredients = Ingredients(
         preamble=workspace.preamble,
         agent=agent,
@@ -67,12 +90,26 @@ async def compose(services: Services, header: Header, instructions: str, model: 
         tools=box.encoded,
         parameters=encode_sorted(agent.parameters),
         person=header.person,
-        extra=workspace.contributors_for(agent, header.person),
+        extra=extra,
         off=workspace.contributors.off,
-        given=Given(tools=_facts(box), approved=workspace.contributors.approved),
-        counter=_counter(services, model),
+        given=Given(
+            tools=_facts(box),
+            approved=workspace.contributors.approved,
+            most_called=most_called(services, agent.name) if by_usage else (),
+        ),
+        counter=counter_of(services, model),
     )
     composition = services.composer(ingredients)
+    if opened is not None:
+        composition = structs.replace(
+            composition,
+            opening=opened.opening,
+            eager=opened.eager,
+            approved=opened.approved,
+            loaded=opened.loaded,
+        )
+    elif composition.eager:
+        composition = with_loads(composition, box, packages, ingredients.counter)
     encoded = encode_composition(composition)
     digest = composition_digest(encoded)
     kept = services.kept_prompts.of(composition, encoded, digest)
@@ -95,6 +132,17 @@ async def composed_now(services: Services, header: Header, instructions: str, mo
     return kept
 
 
+def _reaching(declared: Iterable[Declaration], person: str | None) -> tuple[Declaration, ...]:
+    """What shapes a conversation: without a person it opens with nothing that is theirs (R204)."""
+    return tuple(
+        [
+            one
+            for one in declared
+            if person is not None or one.placement != "conversation" or one.reach == "every_turn"
+        ]
+    )
+
+
 def _facts(box: Toolbox) -> dict[str, ToolFacts]:
     """What a declaration may name of an agent's tools, and what is known of them."""
     declared = {name: ToolFacts(tool.effect) for name, tool in box.declared.items()}
@@ -104,7 +152,7 @@ def _facts(box: Toolbox) -> dict[str, ToolFacts]:
     return {**declared, **on_demand}
 
 
-def _counter(services: Services, model: str) -> TokenCounter:
+def counter_of(services: Services, model: str) -> TokenCounter:
     """What the requests to that model are counted with (R103)."""
     fitting = (each.capabilities for each in services.models.values() if each.name == model)
     return TokenEstimate(next(fitting, Capabilities()).bytes_per_token)

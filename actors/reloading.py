@@ -56,6 +56,7 @@ async def reload(services: Services, given: Workspace | None) -> Changes:
     services.workspace, services.door = after, door
     services.generation += 1
     services.current.clear()
+    services.most_called.clear()
     for actor in services.actors.values():
         actor.preset = services.preset(actor.header.preset)
     return changes_between(before, after)

@@ -20,6 +20,7 @@ import attrs
 import trio
 from msgspec import structs
 
+from greenroom.actors.context import context_of
 from greenroom.actors.conversation import Addition
 from greenroom.actors.drafting import Draft, Refusal, draft_of
 from greenroom.actors.ended import save_failed, settle
@@ -30,7 +31,7 @@ from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.parking import ask, go_on
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.response import Reply, answer_of, is_empty
-from greenroom.actors.round import Round, context_of_turn
+from greenroom.actors.round import Round
 from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.settling import Ending, ending_without_answer, last_of
 from greenroom.actors.tool import ToolContext
@@ -80,11 +81,12 @@ class Turn:
     added: int = 0
     """Conversation messages of this turn that are committed."""
     usage: Usage = _NO_USAGE
+    context: ToolContext[Any] | None = None
+    """What its tools are given, once one of them was called."""
     _scope: trio.CancelScope | None = attrs.field(factory=trio.CancelScope)
     """None while the turn is parked: nothing of it runs."""
     _stop: Ending | None = None
     """Why it was stopped from outside."""
-    _context: ToolContext[Any] | None = None
 
     # --- what others may ask ------------------------------------------------------------------
 
@@ -127,7 +129,7 @@ class Turn:
 
     def park(self) -> None:
         """Nothing of it runs until its questions are answered."""
-        self._scope = self._context = self._stop = None
+        self._scope = self.context = self._stop = None
 
     def resume(self, *, has_place: bool) -> None:
         """A parked turn has its answers: a task may run it again."""
@@ -288,11 +290,11 @@ class Turn:
     async def calls(self, draft: Draft, this: Round) -> Ending | None:
         """Run the calls of a round that may run; then ask about the others, or commit it all."""
         try:
-            self._context = self._context or await context_of_turn(self.actor, draft)
+            context = await context_of(self.actor, draft.info)
         except BaseException as error:  # noqa: BLE001 - the host's own code, whatever it raises
             await pass_on(error)
             return Ending("failed", f"The host's deps failed: {said_by(error)}", "deps_failed")
-        await this.run(self.actor, draft, self._context)
+        await this.run(self.actor, draft, context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.
         await trio.lowlevel.checkpoint_if_cancelled()
         if asking := this.asking(self.actor, self.answers):

@@ -85,6 +85,7 @@ from greenroom.protocol.errors import (
     WrongPlacement,
 )
 from greenroom.protocol.event import (
+    EagerRunMade,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -237,6 +238,7 @@ __all__ = [
     "Deny",
     "EagerLoad",
     "EagerRun",
+    "EagerRunMade",
     "Effect",
     "EmptyMessage",
     "End",

@@ -99,6 +99,14 @@ class Section(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
+class Loaded(msgspec.Struct, frozen=True, gc=False):
+    """What an eager load brought, as the messages that stand in the opening (R142, R143)."""
+
+    contributor: str
+    """``id@version``."""
+    messages: tuple[bytes, ...]
+
+
 class Composition(msgspec.Struct, frozen=True):
     """A kept prompt with all that belongs to it."""
 
@@ -120,6 +128,8 @@ class Composition(msgspec.Struct, frozen=True):
     """What is told before a turn when its condition holds (R151)."""
     left_out: tuple[LeftOut, ...] = ()
     """What is installed and is not in it, and why (R103)."""
+    loaded: tuple[Loaded, ...] = ()
+    """What the loads among ``eager`` brought, in their order."""
 
     @property
     def contributors(self) -> tuple[str, ...]:
@@ -262,7 +272,7 @@ def encode_composition(composition: Composition) -> bytes:
 
 
 _FIELDS: Final = tuple(field.name for field in structs.fields(Composition))
-_LATER: Final = frozenset(("opening", "eager", "approved", "notes", "left_out"))
+_LATER: Final = frozenset(("opening", "eager", "approved", "notes", "left_out", "loaded"))
 
 
 def decode_composition(data: bytes) -> Composition:

@@ -13,6 +13,7 @@ from greenroom.protocol.command import Submission
 from greenroom.protocol.composition import Composition, decode_composition
 from greenroom.protocol.errors import Missing, StoreDamaged
 from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.opening import opening_note, runs_of
 from greenroom.protocol.projection import (
     Origin,
     SkillExpansion,
@@ -28,6 +29,7 @@ from greenroom.protocol.record import (
     AnyRecord,
     Asked,
     Dispatched,
+    EagerRan,
     Ended,
     Imported,
     LegacyContext,
@@ -60,6 +62,28 @@ class Projector:
         self._imported: list[Imported] = []
         """A run of imported messages, which are mended together (R48)."""
         self._place = -1
+        self._runs = {run.id for run in runs_of(composition)}
+        self._open(composition)
+
+    def _open(self, composition: Composition) -> None:
+        """What every conversation of the composition opens with (R214)."""
+        note = opening_note(composition)
+        if note:
+            self._send(note, "note", None)
+        for loaded in composition.loaded:
+            for message in loaded.messages:
+                self._send(message, "eager", None)
+        self._opening = len(self.chunks)
+
+    def _ran(self, record: EagerRan) -> None:
+        """An eager run stands at the end of the opening, while its contributor is there (R113)."""
+        if record.left_out or record.contributor.rpartition("@")[0] not in self._runs:
+            return
+        place, bodies = self._opening, (bytes(record.body), bytes(record.result.body))
+        self.chunks[place:place] = bodies
+        if self.sources is not None:
+            self.sources[place:place] = [Source("eager")] * len(bodies)
+        self._opening += len(bodies)
 
     def take(self, records: Iterable[AnyRecord]) -> "Projector":
         """Gather what is sent of ``records``, which follow those that were taken before."""
@@ -162,6 +186,7 @@ class Projector:
 
     _STEPS: ClassVar[Mapping[type, Callable[..., None]]] = {
         Accepted: _accept,
+        EagerRan: _ran,
         Dispatched: _dispatch,
         Responded: _respond,
         Returned: _return,

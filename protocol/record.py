@@ -106,6 +106,42 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     """What the platform says before the message (R151)."""
 
 
+class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The one result of one call (R175)."""
+
+    call: CallId
+    body: msgspec.Raw
+    """The tool message as encoded JSON: what the model is sent."""
+    state: CallState = "done"
+    object: str | None = None
+    """Digest of the whole result where the model got only its head (R193)."""
+    mended: bool = False
+    tool: str | None = None
+    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
+
+
+class EagerBegun(Record, tag="eager_begun", frozen=True):
+    """An eager run that writes is about to start: after a crash it may have happened (R146)."""
+
+    at: int
+    contributor: str
+    call: CallId
+
+
+class EagerRan(Record, tag="eager_ran", frozen=True):
+    """An eager run has its outcome, once for the conversation, whatever comes of its prompt."""
+
+    at: int
+    contributor: str
+    """``id@version``."""
+    tool: str
+    body: msgspec.Raw
+    """The call, as the assistant message that stands in the opening."""
+    result: CallResult
+    left_out: str = ""
+    """Why it is not sent: its result is over its budget; with the figures (R103)."""
+
+
 class NotSent(Record, tag="not_sent", frozen=True):
     """A message's turn ended before dispatch; the submission stays, marked so (R81)."""
 
@@ -141,20 +177,6 @@ class Responded(Record, tag="responded", frozen=True):
     mended: bool = False
     """The text held what cannot be stored, and was made valid (R194)."""
     cause: Cause = "turn"
-
-
-class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The one result of one call (R175)."""
-
-    call: CallId
-    body: msgspec.Raw
-    """The tool message as encoded JSON: what the model is sent."""
-    state: CallState = "done"
-    object: str | None = None
-    """Digest of the whole result where the model got only its head (R193)."""
-    mended: bool = False
-    tool: str | None = None
-    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
 
 
 class Steer(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -270,6 +292,8 @@ AnyRecord: TypeAlias = (
     Opened
     | Accepted
     | Recalled
+    | EagerBegun
+    | EagerRan
     | Dispatched
     | NotSent
     | Responded
