@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
-from greenroom.actors.due import notes_due
+from greenroom.actors.due import may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Model, SessionInfo
@@ -25,7 +25,6 @@ from greenroom.protocol.identity import TurnId
 from greenroom.protocol.message import ToolCall
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.projection import project_user
-from greenroom.protocol.prompt_checkpoint import checkpoint_between
 from greenroom.protocol.rebuild import Projector
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import Dispatched, PlatformNote
@@ -115,7 +114,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = _projected_anew(actor, kept, model.name)
-    else:
+    elif may_be_due(actor, kept):
         notes = await notes_due(actor, kept, submission.person, turn)
     snapshot: RuntimeContextSnapshot | None = None
     if submission.picks:
@@ -206,11 +205,7 @@ def _record(
 ) -> Dispatched:
     """The open turn as it is recorded: what shaped it, and the digest of its first request."""
     header, now = actor.header, actor.services.world.now()
-    checkpoint = None
-    if variant.system.sections is not actor.sent:
-        checkpoint = checkpoint_between(
-            actor.sent, variant.system.sections, header.messages + 1, now
-        )
+    checkpoint = kept.checkpoint(actor.sent, variant.system.sections, header.messages + 1, now)
     used: tuple[SkillUse, ...] = ()
     if snapshot is not None:
         used = tuple([SkillUse(s.id, s.slug, s.revision, "person") for s in snapshot.skills])

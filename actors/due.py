@@ -54,6 +54,12 @@ class Told:
         self.about.update((each.contributor, each.about) for each in notes if each.about)
 
 
+def may_be_due(actor: "SessionActor", kept: Kept) -> bool:
+    """Whether it has to be looked at all: not before an ordinary turn."""
+    told = actor.told
+    return kept.timed or told.behind is not None or told.looked != actor.services.generation
+
+
 async def notes_due(
     actor: "SessionActor", kept: Kept, person: str | None, turn: int
 ) -> tuple[PlatformNote, ...]:

@@ -130,7 +130,7 @@ class SessionReader:
 
     def checkpoints(self) -> tuple[SystemPromptCheckpoint, ...]:
         """The prompt checkpoints."""
-        return tuple(checkpoints_of(self.records()))
+        return tuple(checkpoints_of(self.records(), self._blob))
 
     def projection(self) -> ProjectionMap | None:
         """The map of the last dispatched request, while there is one (R47)."""

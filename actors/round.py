@@ -118,6 +118,8 @@ class Round:
 
         A result that came before its call said that it comes later is taken at once (R224).
         """
+        if len(self._results) + len(self._told) == len(self.tickets):
+            return ()
         asking = []
         for ticket in self.tickets:
             call = ticket.call.id

@@ -156,13 +156,16 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
+        if not self._saving:
+            sealed = self.seal(
+                records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
+            )
+            self._offer(saving, sealed)
+            return saving
         seal = partial(
             self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
         )
-        if self._saving:
-            self._behind.append((saving, seal))
-        else:
-            self._offer(saving, seal())
+        self._behind.append((saving, seal))
         return saving
 
     def save(self, sealed: Sealed) -> Saving:

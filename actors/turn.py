@@ -290,7 +290,7 @@ class Turn:
     async def calls(self, draft: Draft, this: Round) -> Ending | None:
         """Run the calls of a round that may run; then ask about the others, or commit it all."""
         try:
-            context = await context_of(self.actor, draft.info)
+            context = self.context or await context_of(self.actor, draft.info)
         except BaseException as error:  # noqa: BLE001 - the host's own code, whatever it raises
             await pass_on(error)
             return Ending("failed", f"The host's deps failed: {said_by(error)}", "deps_failed")

@@ -139,6 +139,11 @@ class Composition(msgspec.Struct, frozen=True):
         )
 
     @property
+    def texts(self) -> dict[str, str]:
+        """The text of each section that is sent, by its name."""
+        return {section.name: section.text for section in self.sections}
+
+    @property
     def agent_parts(self) -> tuple[str, ...]:
         """``id@version`` of all that makes the agent what it is: prompt, skills, stances (R140)."""
         parts = (section for section in self.sections if section.placement == "agent")

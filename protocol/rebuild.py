@@ -23,7 +23,7 @@ from greenroom.protocol.projection import (
     project_assistant,
     project_user,
 )
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text, whole
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
@@ -249,7 +249,7 @@ def request_at(
     chunks = Projector(composition, start.model).take(before).chunks
     request = ModelRequest(
         model=start.model,
-        system=replay_text(checkpoints_of(before)),
+        system=replay_text(checkpoints_of(before, blob)),
         tools=composition.tools,
         messages=Messages(chunks, len(chunks)),
         parameters=composition.parameters,
@@ -278,13 +278,25 @@ def composition_from(digest: str, blob: Callable[[str], bytes | None]) -> Compos
     return decode_composition(data)
 
 
-def checkpoints_of(records: Iterable[AnyRecord]) -> list[SystemPromptCheckpoint]:
-    """The prompt checkpoints of a session, oldest first."""
-    return [
-        record.checkpoint
-        for record in records
-        if isinstance(record, Dispatched | Resumed) and record.checkpoint is not None
-    ]
+def checkpoints_of(
+    records: Iterable[AnyRecord], blob: Callable[[str], bytes | None]
+) -> list[SystemPromptCheckpoint]:
+    """The prompt checkpoints of a session, oldest first.
+
+    Raises:
+        StoreDamaged: a composition that one names is not in the store.
+    """
+    found: list[SystemPromptCheckpoint] = []
+    digest, texts = "", dict[str, str]()
+    composition = ""
+    for record in records:
+        if isinstance(record, Dispatched):
+            composition = record.composition
+        if isinstance(record, Dispatched | Resumed) and record.checkpoint is not None:
+            if record.checkpoint.kept and digest != composition:
+                digest, texts = composition, composition_from(composition, blob).texts
+            found.append(whole(record.checkpoint, texts))
+    return found
 
 
 def submission_of(record: Accepted) -> Submission:

@@ -13,7 +13,7 @@ import msgspec
 
 from greenroom.protocol.command import By, Pick
 from greenroom.protocol.identity import CallId, MessageId, TurnId
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
@@ -98,7 +98,7 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     request: str
     """Digest of the request that follows this commit (R196)."""
     snapshot: RuntimeContextSnapshot | None = None
-    checkpoint: SystemPromptCheckpoint | None = None
+    checkpoint: KeptCheckpoint | None = None
     skills: tuple[SkillUse, ...] = ()
     with_person: bool = False
     """Whether the person's part of the kept prompt is sent (R57, R137)."""
@@ -230,7 +230,7 @@ class Resumed(Record, tag="resumed", frozen=True):
     preset: str
     intents: tuple[CallId, ...] = ()
     """Approved calls of tools that write: after a crash these may have happened (P133)."""
-    checkpoint: SystemPromptCheckpoint | None = None
+    checkpoint: KeptCheckpoint | None = None
 
 
 class Ended(Record, tag="ended", frozen=True):

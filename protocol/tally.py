@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.parked import Since
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.record import (
     Answered,
     AnyRecord,
@@ -41,7 +41,8 @@ class Tally:
         self.since: list[Since] = []
         """The records of the open turn, behind its dispatch."""
         self.snapshots: list[RuntimeContextSnapshot] = []
-        self.checkpoints: list[SystemPromptCheckpoint] = []
+        self.checkpoints: list[tuple[str, KeptCheckpoint]] = []
+        """Each with the digest of the composition whose texts it names."""
         self.settled: int | None = None
         """When the last turn ended, in milliseconds since 1970 (UTC)."""
         self.told: dict[str, str] = {}
@@ -67,7 +68,7 @@ class Tally:
         if record.snapshot is not None:
             self.snapshots.append(record.snapshot)
         if record.checkpoint is not None:
-            self.checkpoints.append(record.checkpoint)
+            self.checkpoints.append((self._composition, record.checkpoint))
 
     def _responded(self, record: Responded) -> None:
         self.messages += 1
@@ -87,7 +88,7 @@ class Tally:
 
     def _resumed(self, record: Resumed) -> None:
         if record.checkpoint is not None:
-            self.checkpoints.append(record.checkpoint)
+            self.checkpoints.append((self._composition, record.checkpoint))
         self.since.append(record)
 
     def _ended(self, record: Ended) -> None:
