@@ -1,11 +1,14 @@
 """What moved between a kept prompt and the one that would be composed now (R67).
 
 A running conversation keeps what it was composed with, so it may stand behind. What it is behind of
-is told by id and version: for a status, and for the note that something changed (R69, R151).
+is told by id and version: for a status, and for the note that something changed (R69, R151). Where
+two prompts part to the byte is told by the part that it happens in (P077).
 """
 
 import hashlib
-from typing import Literal, TypeAlias
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -65,6 +68,47 @@ def moved_between(kept: Composition, now: Composition) -> Movement:
         ),
         reordered=both != [key for key in after if key in before],
     )
+
+
+class Difference(msgspec.Struct, frozen=True, gc=False):
+    """The first byte in which what is sent under two compositions differs."""
+
+    part: str
+    """The section by its name, or ``model``, ``tools`` or ``parameters``."""
+    contributor: str
+    """``id@version`` of the section's contributor in the first of the two; empty for another."""
+    offset: int
+    """How many bytes of the part are equal before it."""
+
+
+def first_difference(one: Composition, other: Composition) -> Difference | None:
+    """Where the kept parts of two prompts first differ; None if they are equal to the byte.
+
+    The order is that of a request's digest: model, system string, tools, parameters. A section that
+    only one of them has differs from its first byte on.
+    """
+    for a, b in zip_longest(_sent(one), _sent(other), fillvalue=_NOTHING):
+        if a != b:
+            named = a if a is not _NOTHING else b
+            equal = _equal(a[2], b[2]) if a[0] == b[0] else 0
+            return Difference(named[0], named[1], equal)
+    return None
+
+
+_NOTHING: Final = ("", "", b"")
+
+
+def _sent(composition: Composition) -> Iterator[tuple[str, str, bytes]]:
+    yield "model", "", composition.model.encode()
+    for section in composition.sections:
+        yield section.name, section.contributor, section.text.encode()
+    yield "tools", "", composition.tools
+    yield "parameters", "", composition.parameters
+
+
+def _equal(one: bytes, other: bytes) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 class _Part(msgspec.Struct, frozen=True):

@@ -5,7 +5,13 @@ from typing import Any
 from greenroom.protocol.composition import Composition
 from greenroom.protocol.contributor import ToolFacts
 from greenroom.protocol.eager import Given
-from greenroom.protocol.movement import Moved, Movement, moved_between
+from greenroom.protocol.movement import (
+    Difference,
+    Moved,
+    Movement,
+    first_difference,
+    moved_between,
+)
 from tests.protocol.prompt_samples import composition, load, note, run, skill, summary, text
 
 GIVEN = Given(tools={"look": ToolFacts("read"), "rows": ToolFacts("read", on_demand=True)})
@@ -107,3 +113,21 @@ def test_one_version_may_say_something_else() -> None:
     known = Given(tools=GIVEN.tools, most_called=("rows",))
     movement = moved_between(made(extra=usage), made(extra=usage, given=known))
     assert movement.changed == (Moved("contributor", "usage", "1", "1"),)
+
+
+def test_the_first_byte_that_differs_is_found() -> None:
+    """P077: in which part, whose it is, and how much of it is equal; the parts as they are sent."""
+    tools = (
+        b'[{"function":{"description":"Looks."}}]',
+        b'[{"function":{"description":"Looks up."}}]',
+    )
+    one, other = (made(tools=each) for each in tools)
+    assert first_difference(one, one) is None
+    assert first_difference(one, other) == Difference("tools", "", tools[0].index(b"."))
+    edited = made(extra=(text("money", "Money is in EUR.", version="2"),))
+    assert first_difference(made(), edited) == Difference("text:money", "money@1", 12)
+    assert first_difference(edited, made()) == Difference("text:money", "money@2", 12)
+    assert first_difference(made(), made(model="m2")) == Difference("model", "", 1)
+    less = made(extra=())
+    assert first_difference(made(), less) == Difference("text:money", "money@1", 0)
+    assert first_difference(less, made(parameters=b"{ }")) == Difference("tools", "", 0)
