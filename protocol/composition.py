@@ -360,9 +360,7 @@ def skill_heading(skill: PinnedSkill, wording: Wording) -> str:
 def _installed(ingredients: Ingredients, wording: Wording) -> Iterator[Contribution]:
     values = {"agent": ingredients.agent.name, "person": ingredients.person or ""}
     for declared in ingredients.extra:
-        # What a note says of its moment is filled in when it is told.
-        known = {} if isinstance(declared, Note) else values
-        yield of_declaration(declared, known, ingredients.counter, wording)
+        yield of_declaration(declared, values, ingredients.counter, wording)
 
 
 def _section(contribution: Contribution) -> Section:

@@ -84,7 +84,7 @@ def holds(condition: Condition, since: Since, day_in: DayIn) -> bool:
     """
     if isinstance(condition, VersionChanged):
         return bool(since.moved & set(condition.of) if condition.of else since.moved)
-    if since.settled is None or since.now < since.settled:
+    if since.settled is None:
         return False
     if isinstance(condition, TimeElapsed):
         return since.now - since.settled >= condition.seconds * 1_000

@@ -173,24 +173,29 @@ def of_declaration(
 
 
 def rendered(text: Text, values: Mapping[str, str], wording: Wording) -> str:
-    """A text as it stands in the prompt: filled, framed if it ranks lower, under its heading."""
-    if text.is_lower:
-        # A name that is filled in must not end the frame either.
-        values = {name: escaped(value) for name, value in values.items()}
+    """A text as it stands in the prompt: filled, under its heading, framed if it ranks lower."""
+    values = _within_frame(values) if text.is_lower else values
     words = filled(text.text, values).strip()
     if not words:
         return ""
-    if text.is_lower:
-        words = wording.lower_frame.format(text=words)
     if text.heading:
         heading = one_line(filled(text.heading, values))
         words = under(wording.section_heading.format(heading=heading), words)
-    return words
+    return wording.lower_frame.format(text=words) if text.is_lower else words
 
 
 def rendered_note(note: Note, values: Mapping[str, str], wording: Wording) -> str:
-    """A note as it is told: under the platform-note label (R151)."""
-    return f"{wording.note_label} {filled(note.text, values).strip()}"
+    """A note as it is told: under the platform-note label, framed if it ranks lower (R151)."""
+    values = _within_frame(values) if note.is_lower else values
+    words = filled(note.text, values).strip()
+    if note.is_lower:
+        words = wording.lower_frame.format(text=words)
+    return f"{wording.note_label} {words}"
+
+
+def _within_frame(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Names that are filled in must not end the frame either."""
+    return {name: escaped(value) for name, value in values.items()}
 
 
 def under(heading: str, *parts: str) -> str:

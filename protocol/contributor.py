@@ -91,6 +91,11 @@ class Declared(
         """``id@version``: what a turn record names."""
         return f"{self.id}@{self.version}"
 
+    @property
+    def is_lower(self) -> bool:
+        """Whether its words are framed as lower: whatever a person owns is (R136)."""
+        return self.owner == "person"
+
 
 class Text(Declared, frozen=True, tag="text"):
     """Words added to the system string, or to the opening of a conversation, when it is composed.
@@ -107,8 +112,8 @@ class Text(Declared, frozen=True, tag="text"):
 
     @property
     def is_lower(self) -> bool:
-        """Whether it is framed as lower; whatever a person owns is, said or unsaid."""
-        return self.framing == "lower" or self.owner == "person"
+        """Whether its words are framed as lower: it says so, or a person owns it (R136)."""
+        return self.framing == "lower" or super().is_lower
 
 
 class EagerLoad(Declared, frozen=True, tag="eager_load"):
@@ -133,7 +138,8 @@ class EagerRun(Declared, frozen=True, tag="eager_run"):
     arguments: dict[str, Any] = {}
     """Exactly what it is called with: a JSON object."""
     about: str = ""
-    """What the model is told the result is, such as *the time when this conversation began*."""
+    """What the model is told the result is, on one line: *the time when this conversation began*.
+    """
 
 
 class Note(Declared, frozen=True, tag="note"):

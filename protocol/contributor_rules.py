@@ -86,10 +86,11 @@ def check_contribution(contribution: D, limits: Limits = DEFAULT_LIMITS) -> D:
             _check_load(contribution, limits)
         case EagerRun():
             _check_tool(contribution.tool)
-            check_text(contribution.about, "words about its result", limits.name_bytes_max)
+            _check_line(contribution.about, limits)
         case Note():
             check_condition(contribution.condition)
             _check_words(contribution.text, limits)
+            _check_frame(contribution, contribution.text)
     return contribution
 
 
@@ -161,8 +162,8 @@ def _check_names(contribution: Declaration) -> None:
         (contribution.id, _ID, "contributor id"),
         (contribution.version, _VERSION, "contributor version"),
     ):
-        check_name(name, what)
         if not pattern.fullmatch(name):
+            check_name(name, what)
             raise InvalidInput(
                 f"The {what} {name[:80]!r} holds more than letters, digits and a few signs "
                 "between them, or is too long.",
@@ -231,12 +232,22 @@ def _check_text(text: Text, limits: Limits) -> None:
             placement=text.placement,
             reach=text.reach,
         )
-    if text.is_lower and _FRAME_END in _squeezed(text.text):
+    _check_frame(text, text.heading + text.text)
+
+
+def _check_frame(contribution: Text | Note, words: str) -> None:
+    if contribution.is_lower and _FRAME_END in _squeezed(words):
         raise InvalidInput(
-            f"The text {text.key!r} holds {_FRAME_END!r}, which ends the frame it stands in.",
-            contributor=text.key,
+            f"{contribution.key!r} holds {_FRAME_END!r}, which ends the frame it stands in.",
+            contributor=contribution.key,
             what="contributor text",
         )
+
+
+def _check_line(words: str, limits: Limits) -> None:
+    check_text(words, "words about its result", limits.name_bytes_max)
+    if len(words.splitlines()) > 1:
+        raise InvalidInput("What is said about its result has more than one line.", what="about")
 
 
 def _squeezed(text: str) -> str:
