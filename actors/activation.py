@@ -24,18 +24,13 @@ from greenroom.protocol.errors import (
     SetAside,
     StoreDamaged,
     StoreFailed,
-    UnknownPreset,
 )
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.parked import parked_of
-from greenroom.protocol.permission import Preset
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.prompt_checkpoint import replay
 from greenroom.protocol.rebuild import Projector, submission_of
-from greenroom.protocol.record import (
-    Accepted,
-    Header,
-)
+from greenroom.protocol.record import Accepted
 from greenroom.protocol.runtime_context import check_anchors
 from greenroom.protocol.tally import Tally
 from greenroom.store.contract import Absent, Claim, Claimed, ClaimVerdict, Failed, Gone
@@ -109,7 +104,6 @@ def _read_back(
         claimed.head,
         claimed.number,
         header,
-        _preset(services, header),
         tally.opened.instructions,
         conversation,
         _gateway(services, session),
@@ -119,15 +113,6 @@ def _read_back(
     if parked is not None:
         restore_parked(actor, parked, records)
     return actor, tally
-
-
-def _preset(services: Services, header: Header) -> Preset:
-    """The session's preset; the strictest, where the host's table has it no more (R7)."""
-    presets = services.workspace.presets
-    try:
-        return presets.get(header.preset)
-    except UnknownPreset:
-        return presets.strictest
 
 
 def _gateway(services: Services, session: SessionId) -> Gateway:

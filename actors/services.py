@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 import attrs
 import trio
 
+from greenroom.actors.committing import Commitments
 from greenroom.actors.gateway import Behind
 from greenroom.actors.kept_prompt import KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
@@ -76,6 +77,8 @@ class Services:
         default=attrs.Factory(lambda self: Waits(self.turns), takes_self=True)
     )
     """Which turn waits for which session."""
+    commitments: Commitments = attrs.field(factory=Commitments)
+    """What turns commit to, shared by those for which it is equal."""
     failed: Callable[[SessionId], None] | None = None
     """Told of a session whose actor failed, so that what is queued there can go on."""
     closing: bool = False

@@ -4,9 +4,8 @@ The types in which callers, hosts and models are spoken to, and the few function
 themselves. How a prompt is projected and how records are laid out is in the modules behind it.
 """
 
-from greenroom.protocol.agent import (
-    AgentDeclaration,
-)
+from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.argument import Like
 from greenroom.protocol.budget import (
     Budget,
     Spend,
@@ -105,6 +104,7 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
+from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
     CallId,
@@ -141,9 +141,7 @@ from greenroom.protocol.permission import (
     PresetTable,
     decide,
 )
-from greenroom.protocol.phase import (
-    Phase,
-)
+from greenroom.protocol.phase import Phase
 from greenroom.protocol.placement import (
     PLACEMENTS,
     Placement,
@@ -167,9 +165,7 @@ from greenroom.protocol.question import (
     Result,
     Withdrawn,
 )
-from greenroom.protocol.rebuild import (
-    SentRequest,
-)
+from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
     Cursor,
     End,
@@ -189,9 +185,7 @@ from greenroom.protocol.request import (
     ModelRequest,
     request_digest,
 )
-from greenroom.protocol.runtime_context import (
-    RuntimeContextSnapshot,
-)
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import (
     PinnedSkill,
     Reference,
@@ -204,9 +198,7 @@ from greenroom.protocol.state import (
     SessionState,
     SessionSummary,
 )
-from greenroom.protocol.transcript import (
-    TranscriptEntry,
-)
+from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import (
     CallRecord,
     CallState,
@@ -216,9 +208,7 @@ from greenroom.protocol.turn import (
     SkillUse,
     TurnRecord,
 )
-from greenroom.protocol.usage import (
-    Usage,
-)
+from greenroom.protocol.usage import Usage
 from greenroom.protocol.wording import (
     CURRENT,
     WORDINGS,
@@ -248,12 +238,14 @@ __all__ = [
     "CallRecord",
     "CallState",
     "Cause",
+    "Commitment",
     "Composition",
     "Content",
     "Cursor",
     "Decision",
     "Deny",
     "Effect",
+    "Egress",
     "EmptyMessage",
     "End",
     "EngineFailed",
@@ -263,6 +255,8 @@ __all__ = [
     "Fault",
     "FaultKind",
     "Function",
+    "Gate",
+    "GateInForce",
     "GreenroomError",
     "HostClosed",
     "HostFull",
@@ -272,6 +266,7 @@ __all__ = [
     "Ingredients",
     "InvalidInput",
     "KeyReused",
+    "Like",
     "Limits",
     "Message",
     "MessageAbsorbed",
@@ -382,6 +377,7 @@ __all__ = [
     "check_contribution",
     "compose",
     "decide",
+    "decode_commitment",
     "is_blank",
     "is_wider",
     "package_revision",
