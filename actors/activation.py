@@ -33,9 +33,7 @@ from greenroom.protocol.parked import parked_of
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay, whole
 from greenroom.protocol.rebuild import Projector, submission_of
-from greenroom.protocol.record import (
-    Accepted,
-)
+from greenroom.protocol.record import Accepted
 from greenroom.protocol.runtime_context import check_anchors
 from greenroom.protocol.tally import Tally
 from greenroom.store.contract import Absent, Claim, Claimed, ClaimVerdict, Failed, Gone
@@ -109,7 +107,6 @@ def _read_back(
         claimed.head,
         claimed.number,
         header,
-        services.preset(header.preset),
         tally.opened.instructions,
         conversation,
         _gateway(services, session),

@@ -10,11 +10,12 @@ from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
 from greenroom.protocol.encoding import decode_header, decode_records, encode_records
 from greenroom.protocol.errors import InvalidInput, Missing, SessionLost
-from greenroom.protocol.identity import SessionId
+from greenroom.protocol.identity import SessionId, SkillId
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.parked import open_in, parked_of, questions_of
 from greenroom.protocol.question import Answer, Question, fits
-from greenroom.protocol.record import Answered, AnyRecord
+from greenroom.protocol.rebuild import composition_from
+from greenroom.protocol.record import Answered, AnyRecord, Header
 from greenroom.protocol.tally import Tally
 from greenroom.store.contract import (
     Claim,
@@ -46,7 +47,8 @@ async def answer_stored(
     claimed = await _claimed(store, session)
     try:
         records = _since_parked(store, session, claimed)
-        commit, record = _answering(session, claimed, records, name, answer, world.now())
+        shown = _kept_skills(store, decode_header(claimed.header))
+        commit, record = _answering(session, claimed, records, name, answer, world.now(), shown)
         if commit is not None:
             await _committed(store, commit)
             records.append(record)
@@ -71,6 +73,7 @@ def _answering(
     name: str,
     answer: Answer,
     now: int,
+    shown: tuple[SkillId, ...],
 ) -> tuple[Commit | None, Answered]:
     """The commit of an answer; None where nobody waits for it."""
     tally = Tally(records)
@@ -84,9 +87,16 @@ def _answering(
     if not fits(mine.kind, answer):
         raise InvalidInput(f"The question {name!r} is after {_WHAT[mine.kind]}.", what="answer")
     left = [one for one in asking if one is not mine]
-    terms = terms_of(decode_header(claimed.header), left)
+    terms = terms_of(decode_header(claimed.header), shown, left)
     encoded = encode_records([record])
     return Commit(session, claimed.epoch, claimed.head, encoded, terms=terms), record
+
+
+def _kept_skills(store: Store, header: Header) -> tuple[SkillId, ...]:
+    """The skills of the session's kept prompt, which the index goes on to name."""
+    if header.composition is None:
+        return ()
+    return tuple([skill.id for skill in composition_from(header.composition, store.blob).skills])
 
 
 _WHAT = {"approval": "an approval: allow or deny it", "result": "a result"}

@@ -23,8 +23,8 @@ from greenroom.protocol.question import (
 
 
 def approval_of(session: SessionId, ticket: Ticket, expires: int | None) -> Asking:
-    """The question whether a call may run."""
-    return _asking(session, ticket, "approval", "", expires)
+    """The question whether a call may run; with what its gate says to whoever is asked."""
+    return _asking(session, ticket, "approval", ticket.reason, expires)
 
 
 def result_of(session: SessionId, ticket: Ticket, later: Later) -> Asking:

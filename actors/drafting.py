@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from greenroom.actors.committing import InForce, commit
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
 from greenroom.actors.due import may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
@@ -43,7 +44,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     kept: Kept
     variant: Variant
     model: Model
-    preset: Preset
+    in_force: InForce
     box: Toolbox
     info: SessionInfo
     conversation: Conversation
@@ -51,10 +52,15 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     addition: Addition
     blobs: dict[str, bytes]
 
+    @property
+    def preset(self) -> Preset:
+        """The one that the turn committed to."""
+        return self.in_force.commitment.preset
+
     def tickets(self, calls: Sequence[ToolCall], door: Door) -> list[Ticket]:
         """What becomes of the calls of an answer, under what the turn committed to."""
-        declared = self.kept.declared
-        return [door.decide(call, self.box, self.preset, declared) for call in calls]
+        declared, commitment = self.kept.declared, self.in_force.commitment
+        return [door.decide(call, self.box, commitment, declared) for call in calls]
 
     def fits(self, addition: Addition) -> bool:
         """Whether a request with these messages fits the model's window (R100, R105)."""
@@ -123,18 +129,22 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         wording = wording_of(kept.composition.wording)
         now = services.world.now()
         snapshot = snapshot_of(header.users, pinned.skills, now, wording, services.limits)
-    preset = actor.preset
+    now_in_force = commit(actor, kept, [pick.id for pick in submission.picks])
     with_person = submission.person is not None
-    variant = kept.under(preset, with_person=with_person)
+    variant = kept.under(now_in_force.commitment.preset, with_person=with_person)
     body = project_user(submission.body, snapshot, submission.picks, kept.composition)
     addition = conversation.plus((*[bytes(note.body) for note in notes], body))
-    record = _record(actor, entry, turn, kept, variant, addition, snapshot, notes=notes)
+    record = _record(
+        actor, entry, turn, kept, variant, addition, snapshot, notes=notes, in_force=now_in_force
+    )
+    if new := now_in_force.blobs(header):
+        blobs = {**blobs, **new}
     draft = Draft(
         record,
         kept,
         variant,
         model,
-        preset,
+        now_in_force,
         box,
         info,
         conversation,
@@ -171,21 +181,23 @@ def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:
 
     Raises:
         UnknownAgent, UnknownModel: the workspace or the host does not have them any more.
+        StoreDamaged: what the turn was held to before is not in the store.
     """
     services, kept = actor.services, actor.kept
     assert kept is not None, "a turn that was dispatched has a kept prompt"
+    now_in_force = commit(actor, kept)
     person = actor.header.person if start.with_person else None
     return Draft(
         start,
         kept,
-        kept.under(actor.preset, with_person=start.with_person),
+        kept.under(now_in_force.commitment.preset, with_person=start.with_person),
         services.model_named(start.model),
-        actor.preset,
+        now_in_force,
         services.door.box(services.agent(actor.header.agent)),
         SessionInfo(actor.id, actor.header.agent, person, start.turn),
         actor.conversation,
         actor.conversation.plus(()),
-        _NO_BLOBS,
+        now_in_force.blobs(actor.header),
     )
 
 
@@ -202,6 +214,7 @@ def _record(
     snapshot: RuntimeContextSnapshot | None,
     *,
     notes: tuple[PlatformNote, ...],
+    in_force: InForce,
 ) -> Dispatched:
     """The open turn as it is recorded: what shaped it, and the digest of its first request."""
     header, now = actor.header, actor.services.world.now()
@@ -216,7 +229,7 @@ def _record(
         header.users,
         1,
         kept.composition.model,
-        actor.preset.id,
+        in_force.commitment.preset.id,
         kept.digest,
         addition.digest.of(variant.frame),
         snapshot,
@@ -224,6 +237,7 @@ def _record(
         used,
         entry.submission.person is not None,
         notes,
+        gates=in_force.digest,
     )
 
 

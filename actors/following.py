@@ -15,6 +15,7 @@ from greenroom.actors.drafting import Draft
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
+from greenroom.actors.terms import loaded_in, moved_terms, showing
 from greenroom.actors.tools import Finished, blobs_of
 from greenroom.protocol.budget import images_in
 from greenroom.protocol.identity import TurnId
@@ -34,8 +35,9 @@ class Following(msgspec.Struct, frozen=True, gc=False):
     """Those of the conversation in it: notes are none (R50)."""
     steers: list[Waiting]
     header: Header | None
-    """It counts user messages; without steers it stays as it is stored."""
+    """It counts user messages and names skills; mostly it stays as it is stored."""
     blobs: dict[str, bytes]
+    terms: frozenset[tuple[str, str]] | None
 
     @property
     def consumed(self) -> tuple[int, ...]:
@@ -69,12 +71,12 @@ def following(
         addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
     if not draft.fits(addition):
         return Ending("context_full", draft.spent(addition), "over_budget")
-    header = actor.header
+    header, outcomes = actor.header, tuple([one.result for one in finished])
     record = Returned(
         actor.services.world.now(),
         turn,
         round_,
-        tuple([one.result for one in finished]),
+        outcomes,
         addition.digest.of(draft.variant.frame),
         tuple([Steer(e.submission.message, header.users + n) for n, e in enumerate(steers)]),
         this.notes,
@@ -82,13 +84,17 @@ def following(
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     unstored = [entry for entry in steers if entry.seq is None]
     records[:0] = [entry.acceptance("steered", turn, record.at) for entry in unstored]
+    after = showing(header, loaded_in(outcomes, actor.services.workspace.skills))
+    if steers:
+        after = structs.replace(after, users=after.users + len(steers))
     return Following(
         records,
         addition,
         said + len(steers),
         steers,
-        structs.replace(header, users=header.users + len(steers)) if steers else None,
+        None if after is header else after,
         _blobs_of(finished, unstored),
+        moved_terms(actor, after, actor.kept),
     )
 
 

@@ -117,7 +117,7 @@ def open_host(
         InvalidInput: a limit, a model or another part that cannot serve; it is named.
         SameName: two models of one name differ.
         StoreFailed: the store cannot be opened.
-        UnknownTool: an agent names a tool that the host lacks.
+        UnknownTool: an agent or a gate names a tool that the host lacks.
     """
     check_parts(store, workspace)
     check_limits(limits)
@@ -173,10 +173,11 @@ async def _hosting(
 
 
 def _door(workspace: Workspace, tools: Iterable[Tool[Any]], limits: Limits, world: World) -> Door:
-    """The tools, and that each agent names only such as there are."""
+    """The tools, and that each agent and gate names only such as there are."""
     door = Door(tools, limits, world.now, with_files=has_files(workspace))
     for agent in workspace.agents.values():
         door.box(agent)
+    door.check_gates(workspace.gate_table.gates)
     return door
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import msgspec
 
+from greenroom.actors.committing import commit
 from greenroom.actors.context import context_of
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.models.port import SessionInfo
@@ -72,7 +73,8 @@ async def _run(opening: Opening, run: EagerRun, *, begun: bool) -> None:
     if run.tool in box.on_demand:
         wanted = ("use_tool", _json({"name": run.tool, "arguments": run.arguments}))
     (call,) = called(run.key, [wanted])
-    ticket = door.decide(call, box, actor.preset, opening.kept.declared)
+    commitment = commit(actor, opening.kept).commitment
+    ticket = door.decide(call, box, commitment, opening.kept.declared)
     if begun:
         finished = door.finished(call.id, UNKNOWN, "unknown")
     elif ticket.may_run:

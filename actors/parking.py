@@ -15,7 +15,7 @@ from greenroom.actors.drafting import draft_again
 from greenroom.actors.pending import Obstacle, Sealed, raised
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
-from greenroom.actors.terms import terms_of
+from greenroom.actors.terms import loaded_in, showing, terms_with
 from greenroom.actors.tools import blobs_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import (
@@ -50,7 +50,9 @@ async def ask(turn: "Turn", this: Round, asking: tuple[Asking, ...]) -> None:
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     chunks = [] if this.answer_saved else [this.answer.body]
     chunks += [bytes(one.result.body) for one in ready]
-    header = structs.replace(actor.header, parked=turn.began)
+    known = actor.services.workspace.skills
+    header = showing(actor.header, loaded_in(record.results, known))
+    header = structs.replace(header, parked=turn.began)
     # All of this stands in the commit, whatever becomes of it: nothing of it is stored twice.
     this.told_so_far(ready)
     turn.asked = record
@@ -60,7 +62,7 @@ async def ask(turn: "Turn", this: Round, asking: tuple[Asking, ...]) -> None:
         messages=len(chunks),
         header=header,
         blobs=blobs_of(ready),
-        terms=terms_of(header, turn.waits_for),
+        terms=terms_with(actor, header, turn.waits_for),
     )
 
 
@@ -82,18 +84,25 @@ async def go_on(turn: "Turn") -> Ending | None:
     sections = draft.variant.system.sections
     count = actor.header.messages + turn.added - 1 + this.untold
     actor.step(Step.GO_ON)
-    header = structs.replace(actor.header, parked=None)
+    header = structs.replace(actor.header, parked=None, gates=draft.in_force.digest)
     record = Resumed(
         now,
         turn.number,
         draft.preset.id,
         this.intents,
         draft.kept.checkpoint(actor.sent, sections, count, now),
+        draft.in_force.digest,
     )
     # Not asked any more, whatever becomes of the commit.
     turn.asked = None
-    nothing = actor.conversation.plus(())
-    if not await turn.save([record], nothing, messages=0, header=header, terms=terms_of(header)):
+    if not await turn.save(
+        [record],
+        actor.conversation.plus(()),
+        messages=0,
+        header=header,
+        blobs=draft.blobs,
+        terms=terms_with(actor, header),
+    ):
         return None
     actor.sent = sections
     ending = await turn.calls(draft, this)
@@ -165,6 +174,6 @@ def _committed(turn: "Turn", record: Answered) -> Slot[Obstacle | None]:
             actor.go_on()
         slot.put(obstacle)
 
-    terms = None if turn.asked is None else terms_of(actor.header, left)
+    terms = None if turn.asked is None else terms_with(actor, actor.header, left)
     actor.commit([record], terms=terms, then=judged)
     return slot

@@ -47,6 +47,7 @@ async def reload(services: Services, given: Workspace | None) -> Changes:
     door = Door(services.tools, services.limits, services.world.now, with_files=has_files(after))
     for agent in after.agents.values():
         door.box(agent)
+    door.check_gates(after.gate_table.gates)
     gone = {name: agent for name, agent in before.agents.items() if name not in after.agents}
     services.departed = {
         name: agent
@@ -57,8 +58,6 @@ async def reload(services: Services, given: Workspace | None) -> Changes:
     services.generation += 1
     services.current.clear()
     services.most_called.clear()
-    for actor in services.actors.values():
-        actor.preset = services.preset(actor.header.preset)
     return changes_between(before, after)
 
 

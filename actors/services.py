@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 import attrs
 import trio
 
+from greenroom.actors.committing import Commitments
 from greenroom.actors.gateway import Behind
 from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
@@ -22,7 +23,6 @@ from greenroom.protocol.composition import Composition, Ingredients
 from greenroom.protocol.errors import UnknownModel
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
-from greenroom.protocol.permission import Preset
 from greenroom.protocol.record import AnyRecord
 from greenroom.store.contract import Store
 
@@ -89,6 +89,8 @@ class Services:
         default=attrs.Factory(lambda self: Waits(self.turns), takes_self=True)
     )
     """Which turn waits for which session."""
+    commitments: Commitments = attrs.field(factory=Commitments)
+    """What turns commit to, shared by those for which it is equal."""
     failed: Callable[[SessionId], None] | None = None
     """Told of a session whose actor failed, so that what is queued there can go on."""
     closing: bool = False
@@ -104,11 +106,6 @@ class Services:
                 model=key,
                 choices=tuple(sorted(self.models)),
             ) from None
-
-    def preset(self, name: str) -> Preset:
-        """A session's preset; the strictest, where the workspace's table has it no more (R7)."""
-        presets = self.workspace.presets
-        return presets.get(name) if name in presets.ids else presets.strictest
 
     def agent(self, name: str) -> AgentDeclaration:
         """The agent of a session: as it was, where the workspace lost it meanwhile (R231).

@@ -31,7 +31,6 @@ from greenroom.protocol.errors import (
     StoreUnavailable,
 )
 from greenroom.protocol.identity import MessageId, SessionId
-from greenroom.protocol.permission import Preset
 from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.record import AnyRecord, Header
@@ -58,7 +57,6 @@ class SessionActor:
     number: int
     """The session's last commit; what a cursor stands at."""
     header: Header
-    preset: Preset
     instructions: str
     conversation: Conversation
     gateway: Gateway

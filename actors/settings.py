@@ -12,7 +12,7 @@ from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, Session
 from greenroom.protocol.identity import MessageId
 from greenroom.protocol.phase import SAVING_PHASES, TURN_PHASES, Phase, Step
 from greenroom.protocol.receipt import Outcome
-from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
+from greenroom.protocol.record import AnyRecord, Header, Recalled
 from greenroom.protocol.usage import Usage
 
 _log: Final = logging.getLogger("greenroom")
@@ -36,8 +36,6 @@ async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> N
     if error is not None:
         actor.step(Step.REFUSED)
         raise raised(error)
-    if isinstance(record, PresetChanged):
-        actor.preset = actor.services.workspace.presets.get(record.preset)
     actor.step(Step.SAVED)
     actor.go_on()
 

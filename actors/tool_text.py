@@ -58,6 +58,8 @@ class Output:
     mended: bool = False
     """The tool returned what cannot be stored, and it was made valid (R194)."""
     later: Later | None = None
+    skill: str | None = None
+    """The skill that it brings into the conversation, if it does (R155)."""
     """There is no result yet; ``text`` says so."""
 
 
@@ -99,11 +101,11 @@ def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
     """
     if isinstance(value, Later):
         return Output("The result of this call comes later.", later=value)
-    later = None
+    later = skill = None
     if isinstance(value, Output):
         # Made by the tool itself, of whatever it likes.
         text, mended = _text_of(value.text)
-        mended, later = mended or value.mended is True, value.later
+        mended, later, skill = mended or value.mended is True, value.later, value.skill
     else:
         text, mended = _text_of(value)
     bound = limits.object_bytes_max
@@ -111,7 +113,7 @@ def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
         raise ToolFailed(
             f"The tool returned more than the {bound:,} bytes that are kept of a result."
         )
-    return Output(text, mended, later)
+    return Output(text, mended, later, skill)
 
 
 def _text_of(value: object) -> tuple[str, bool]:

@@ -34,6 +34,7 @@ from greenroom.actors.response import Reply, answer_of, is_empty
 from greenroom.actors.round import Round
 from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.settling import Ending, ending_without_answer, last_of
+from greenroom.actors.terms import moved_terms, showing
 from greenroom.actors.tool import ToolContext
 from greenroom.actors.unsent import not_dispatched, settle_unsent
 from greenroom.actors.waiting import Slot
@@ -231,8 +232,13 @@ class Turn:
             open_turn=self.number,
             composition=draft.kept.digest,
             with_person=draft.record.with_person,
+            gates=draft.record.gates,
         )
-        error = await self.commit_own([draft.record], header, draft.blobs).get_shielded()
+        if draft.record.skills:
+            header = showing(header, [use.id for use in draft.record.skills])
+        terms = moved_terms(actor, header, draft.kept)
+        saving = self.commit_own([draft.record], header, draft.blobs, terms=terms)
+        error = await saving.get_shielded()
         if error is not None:
             not_dispatched(self, error)
             return False
@@ -255,6 +261,7 @@ class Turn:
         header: Header,
         blobs: dict[str, bytes] | None = None,
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
+        terms: frozenset[tuple[str, str]] | None = None,
     ) -> Slot[Obstacle | None]:
         """Commit with the turn's own message: out of the queue, or accepted right here."""
         entry = self.entry
@@ -267,7 +274,13 @@ class Turn:
         else:
             consumed = (entry.seq,)
         return self.actor.commit(
-            records, header, consumed=consumed, keys=entry.keys, blobs=blobs, then=then
+            records,
+            header,
+            consumed=consumed,
+            keys=entry.keys,
+            blobs=blobs,
+            terms=terms,
+            then=then,
         )
 
     # --- a round of tools --------------------------------------------------------------------
@@ -320,6 +333,7 @@ class Turn:
             consumed=next_.consumed,
             keys=next_.keys,
             blobs=next_.blobs,
+            terms=next_.terms,
         ):
             self.round += 1
             actor.mapped = len(actor.conversation)

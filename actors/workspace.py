@@ -14,12 +14,14 @@ from typing import Final, Protocol
 import attrs
 
 from greenroom.actors.contributor_files import given_in_code
+from greenroom.actors.gate_files import gates_given
 from greenroom.actors.skill_source import read_package
 from greenroom.actors.workspace_draft import Draft
 from greenroom.actors.workspace_files import Person, read_folder, read_instructions
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.contributor import Declaration
 from greenroom.protocol.errors import SkillUnavailable, UnknownAgent
+from greenroom.protocol.gate import Gate, GateTable
 from greenroom.protocol.identity import SkillId
 from greenroom.protocol.installed import Installed
 from greenroom.protocol.permission import PRESETS, PresetTable
@@ -53,6 +55,8 @@ class Workspace:
     contributors: Installed
     """Every one that is installed, and what is switched off."""
     presets: PresetTable
+    gate_table: GateTable
+    """Policy on calls, its own and of its skills, as it stood when it was read (R155)."""
     preamble: str | None
     """Replaces the platform preamble; None: the shipped one (R66)."""
     files_root: Path | None
@@ -82,7 +86,10 @@ class Workspace:
             disabled=frozenset(id_ for id_, read in found.skills.items() if read.disabled),
             faults=tuple(found.faults),
         )
-        return cls._made(draft, found.preamble, found.files_root, found.warnings, _Folder(root))
+        table = GateTable(found.gates.gates, found.gates.egress, found.gates_of_skills)
+        return cls._made(
+            draft, found.preamble, found.files_root, found.warnings, _Folder(root), table
+        )
 
     @classmethod
     def build(
@@ -98,32 +105,41 @@ class Workspace:
         preamble: str | None = None,
         instructions: str | Callable[[], str] = "",
         files_root: Path | None = None,
+        gates: Iterable[Gate] = (),
+        egress: Iterable[str] | None = None,
     ) -> "Workspace":
         """Make a workspace in code, under the same rules (R231).
 
         Args:
-            agents, skills, persons, presets: as their files declare them.
+            agents: at least one.
+            skills: packages; the gates in their ``gates.yaml`` are in force too.
+            persons: what agents are told about them.
             contributors: what shapes prompts beside them.
             switched_off: ids of contributors, built-in ones too (R141).
             approved: ``id@version`` of runs that may call a tool that writes (R149).
-            preamble: replaces the platform preamble.
+            presets: another table of permission presets.
+            preamble: another platform preamble.
             instructions: project instructions, or what reads them for each new session.
             files_root: the folder of the file tools.
+            gates: policy on calls (R155).
+            egress: the hosts that calls may name; None: any (R158).
 
         Raises:
             BrokenWorkspace: with every fault.
         """
         packages = tuple(skills)
+        table, odd, faults = gates_given(gates, egress, packages)
         draft = Draft(
             agents=tuple(agents),
             skills=tuple(package.summary for package in packages),
             persons=tuple(persons),
             contributors=given_in_code(contributors, switched_off, approved),
             presets=presets,
+            faults=faults,
         )
         by_id = {package.summary.id: package for package in packages}
         source = _Given(by_id, instructions)
-        return cls._made(draft, preamble, files_root, (), source)
+        return cls._made(draft, preamble, files_root, odd, source, table)
 
     @classmethod
     def _made(
@@ -133,6 +149,7 @@ class Workspace:
         files_root: Path | None,
         warnings: Iterable[str],
         source: Source,
+        table: GateTable,
     ) -> "Workspace":
         whole = draft.checked()
         return cls(
@@ -141,6 +158,7 @@ class Workspace:
             persons=MappingProxyType({each.name: each for each in whole.persons}),
             contributors=whole.installed,
             presets=draft.presets,
+            gate_table=table,
             preamble=preamble,
             files_root=files_root,
             warnings=(*warnings, *whole.unnamed()),

@@ -5,6 +5,7 @@
     persons/NAME.md       text about a person; head: skills and contributors that only they have
     contributors/, switches.yaml   see :mod:`greenroom.actors.contributor_files`
     presets.yaml          another table of permission presets
+    gates.yaml            policy on calls: see :mod:`greenroom.actors.gate_files`
     preamble.md           another platform preamble
     AGENTS.md, INSTRUCTIONS.md   project instructions, read anew for each new session
     files/                the root of the file tools
@@ -25,6 +26,7 @@ import msgspec
 from greenroom.actors.confined import Listed, list_folder, list_in, opened_folder, read_bytes
 from greenroom.actors.contributor_files import Declarations, read_contributors
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
+from greenroom.actors.gate_files import GATES, GateFile, workspace_gates
 from greenroom.actors.skill_finding import find_skills
 from greenroom.actors.skill_source import ReadSkill
 from greenroom.protocol.agent import AgentDeclaration
@@ -36,7 +38,8 @@ from greenroom.protocol.errors import (
     Refused,
     TooLarge,
 )
-from greenroom.protocol.identity import check_text
+from greenroom.protocol.gate import Gate
+from greenroom.protocol.identity import SkillId, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.permission import Preset, PresetTable
 
@@ -48,7 +51,11 @@ ENTRIES_MAX: Final = 10_000
 _NAMED: Final = {
     name.lower(): name
     for name in ("agents", "persons", "skills", "files", "preamble.md", *INSTRUCTION_FILES)
-} | dict.fromkeys(("presets.yaml", "presets.yml", "presets.json", "presets.toml"), "presets.yaml")
+} | {
+    f"{name}.{ending}": f"{name}.yaml"
+    for name in ("presets", "gates")
+    for ending in ("yaml", "yml", "json", "toml")
+}
 """What is read at the top, by what it is easily written as."""
 _ONE_OF: Final = {"agents": "an agent", "persons": "a person"}
 _MEANT: Final = frozenset(("md", "markdown", "yaml", "yml", "toml", "json"))
@@ -79,6 +86,8 @@ class Contents:
     contributors: Declarations = attrs.field(factory=Declarations)
     preamble: str | None = None
     presets: PresetTable | None = None
+    gates: GateFile = attrs.field(factory=GateFile)
+    gates_of_skills: dict[SkillId, tuple[Gate, ...]] = attrs.field(factory=dict)
     files_root: Path | None = None
     faults: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
@@ -110,8 +119,9 @@ def read_folder(root: Path) -> Contents:
                     _take(found, name, stem, read_bytes(root, file, TEXT_BYTES_MAX))
     with found.about("skills"):
         skills = find_skills(root)
-        found.skills = skills.skills
+        found.skills, found.gates_of_skills = skills.skills, skills.gates
         found.warnings += skills.warnings
+        found.faults += skills.faults
     with found.about("contributors"):
         found.contributors = read_contributors(root)
     _read_top(found, root, top)
@@ -176,6 +186,9 @@ def _read_top(found: Contents, root: Path, top: dict[str, Listed]) -> None:
             if others := sorted(table.keys() - {"presets"}):
                 raise InvalidInput(f"It holds {others[0]!r} beside its presets.")
             found.presets = PresetTable(_converted(table.get("presets"), tuple[Preset, ...]))
+    if GATES in top:
+        with found.about(GATES):
+            found.gates = workspace_gates(read_bytes(root, GATES, TEXT_BYTES_MAX))
     if "files" in top:
         if top["files"].kind == "folder":
             found.files_root = root / "files"

@@ -5,6 +5,7 @@ themselves. How a prompt is projected and how records are laid out is in the mod
 """
 
 from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.argument import Like
 from greenroom.protocol.budget import (
     Budget,
     Spend,
@@ -106,6 +107,7 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
+from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
     CallId,
@@ -229,6 +231,7 @@ __all__ = [
     "CallRecord",
     "CallState",
     "Cause",
+    "Commitment",
     "Composition",
     "Content",
     "ContributorOverBudget",
@@ -240,6 +243,7 @@ __all__ = [
     "EagerRun",
     "EagerRunMade",
     "Effect",
+    "Egress",
     "EmptyMessage",
     "End",
     "EngineFailed",
@@ -249,6 +253,8 @@ __all__ = [
     "Fault",
     "FaultKind",
     "Function",
+    "Gate",
+    "GateInForce",
     "GreenroomError",
     "HostClosed",
     "HostFull",
@@ -258,6 +264,7 @@ __all__ = [
     "Ingredients",
     "InvalidInput",
     "KeyReused",
+    "Like",
     "Limits",
     "Message",
     "MessageAbsorbed",
@@ -375,6 +382,7 @@ __all__ = [
     "check_contribution",
     "compose",
     "decide",
+    "decode_commitment",
     "is_blank",
     "is_wider",
     "package_revision",

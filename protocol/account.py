@@ -19,6 +19,7 @@ from greenroom.protocol.record import (
     NotSent,
     Recalled,
     Responded,
+    Resumed,
     Returned,
 )
 from greenroom.protocol.telling import outcome_of_end
@@ -40,6 +41,7 @@ class _Open:
         self.model_calls: list[ModelCall] = []
         self.absorbed: list[MessageId] = []
         self.usage = Usage()
+        self.gates = [start.gates]
 
     def responded(self, record: Responded) -> None:
         message = decode_message(record.body)
@@ -82,6 +84,7 @@ class _Open:
             end=end.end if end else None,
             reason=end.reason if end else "",
             usage=end.usage if end else self.usage,
+            gates=tuple(self.gates),
         )
 
 
@@ -109,6 +112,8 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
             running.responded(record)
         elif isinstance(record, Asked):
             running.results(record.results)
+        elif isinstance(record, Resumed):
+            running.gates.append(record.gates)
         elif isinstance(record, Returned):
             running.results(record.results)
             running.requests.append(record.request)

@@ -56,6 +56,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """All files of one skill package."""
     skill_files_max: int = 2_000
     """Files of one skill package."""
+    gates_max: int = 1_000
+    """Gates of one file, a workspace's or a skill's (R155)."""
+    egress_hosts_max: int = 1_000
+    """Hosts in a workspace's egress list (R158)."""
+    holds_max: int = 1_000
+    """Holds in force at once in one store (R159)."""
+    resumed_per_second: float = 100.0
+    """How many sessions with something to do go on in a second after a hold is lifted (R239)."""
     project_instructions_bytes_max: int = 262_144
     """Project instruction files of one session, all together."""
     contributors_max: int = 1_000

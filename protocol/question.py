@@ -89,7 +89,7 @@ class Question(msgspec.Struct, frozen=True):
     expires: int | None = None
     """Milliseconds since 1970, UTC: settled by policy after this. None: it waits for ever."""
     text: str = ""
-    """What is waited for, in the tool's own words."""
+    """What is waited for, in the tool's own words; or what the gate that asks says."""
     answer: Settlement | None = None
     """None while it is open; once set it stays, and a later answer gets this one (R223)."""
     answered: int | None = None

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from greenroom.protocol.command import By, Pick
-from greenroom.protocol.identity import CallId, MessageId, TurnId
+from greenroom.protocol.identity import CallId, MessageId, SkillId, TurnId
 from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
@@ -104,6 +104,9 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     """Whether the person's part of the kept prompt is sent (R57, R137)."""
     notes: tuple[PlatformNote, ...] = ()
     """What the platform says before the message (R151)."""
+    gates: str = ""
+    """Digest of what the turn committed to, a blob of the store; empty where the preset alone
+    decides (R77, R155)."""
 
 
 class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -118,6 +121,8 @@ class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     mended: bool = False
     tool: str | None = None
     """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
+    skill: SkillId | None = None
+    """The skill that the result brought into the conversation, if it did (R155)."""
 
 
 class EagerBegun(Record, tag="eager_begun", frozen=True):
@@ -231,6 +236,8 @@ class Resumed(Record, tag="resumed", frozen=True):
     intents: tuple[CallId, ...] = ()
     """Approved calls of tools that write: after a crash these may have happened (P133)."""
     checkpoint: KeptCheckpoint | None = None
+    gates: str = ""
+    """As in :class:`Dispatched`: what it committed to anew."""
 
 
 class Ended(Record, tag="ended", frozen=True):
@@ -336,3 +343,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     usage: Usage = Usage()
     parked: int | None = None
     """The open turn waits for answers; its records follow the commit of this number (R223)."""
+    skills: tuple[SkillId, ...] = ()
+    """Skills that were pinned or loaded in the conversation, besides those of the kept prompt."""
+    gates: str = ""
+    """What the last turn committed to: see :class:`Dispatched`."""

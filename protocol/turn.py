@@ -65,3 +65,6 @@ class TurnRecord(msgspec.Struct, frozen=True):
     end: End | None
     reason: str
     usage: Usage
+    gates: tuple[str, ...] = ()
+    """Digests of what it committed to, when it began and each time it went on; each names a blob
+    of the store. An empty one: there the preset alone decided (R77, R155)."""

@@ -116,7 +116,9 @@ def _part(part: Part) -> str:
 def _turn(turn: TurnRecord, blob: Blob) -> str:
     told = [f"turn {turn.turn}", turn.end or "running"]
     told += [f"({short(turn.reason, ARGUMENTS_SHOWN)})"] if turn.reason else []
-    told += [turn.model, turn.preset, counted(len(turn.model_calls), "model call")]
+    told += [turn.model, turn.preset]
+    told += [f"gates {digest[:REVISION_SHOWN]}" for digest in turn.gates if digest]
+    told += [counted(len(turn.model_calls), "model call")]
     told += [counted(len(turn.calls), "tool call")] if turn.calls else []
     told += [f"{counted(len(turn.absorbed), 'steer')}"] if turn.absorbed else []
     told += [f"{turn.usage.total:,} tokens"] if turn.usage.total else []

@@ -190,7 +190,6 @@ def known(actor: SessionActor) -> dict[str, Any]:
     """All that decides what an actor does and sends next."""
     return {
         "header": actor.header,
-        "preset": actor.preset,
         "queue": [(e.seq, e.submission.message, e.own_turn) for e in actor.gateway._line],
         "conversation": list(actor.conversation.messages()),
         "sizes": (actor.conversation.size, actor.conversation.images),
