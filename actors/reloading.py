@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 import trio
+from msgspec import structs
 
 from greenroom.actors.services import Services
 from greenroom.actors.tools import Door
@@ -24,6 +25,17 @@ class Changes(msgspec.Struct, frozen=True):
     contributors: tuple[str, ...] = ()
     presets: tuple[str, ...] = ()
     preamble: bool = False
+    gates: bool = False
+    """Policy on calls: gates or the hosts that calls may name (R155)."""
+
+    def __str__(self) -> str:
+        named = [
+            f"{kind} {', '.join(names)}"
+            for kind, names in structs.asdict(self).items()
+            if isinstance(names, tuple) and names
+        ]
+        whole = [kind for kind in ("preamble", "gates") if getattr(self, kind)]
+        return "; ".join([*named, *whole]) or "nothing"
 
     @property
     def is_empty(self) -> bool:
@@ -81,6 +93,7 @@ def changes_between(before: Workspace, after: Workspace) -> Changes:
             {preset.id: preset for preset in after.presets},
         ),
         before.preamble != after.preamble,
+        before.gate_table != after.gate_table,
     )
 
 
