@@ -101,7 +101,7 @@ def _read_back(
         kept = services.kept_prompts.stored(header.composition, store.blob)
         projector = Projector(kept.composition, kept.composition.model)
         conversation = rebuilt(projector.take(records).chunks)
-        sent = replay(tally.checkpoints)
+        sent = replay(tally.checkpoints) if tally.checkpoints else None
     actor = SessionActor(
         services,
         session,

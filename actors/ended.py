@@ -78,8 +78,9 @@ def _settlement(turn: "Turn", ending: Ending) -> Settlement:
         services.world.now(),
         turn.number,
         turn.added,
-        turn.usage,
+        turn.usage + turn.relief,
         withdrawn=tuple([question.id for question in turn.waits_for]),
+        summaries=turn.summaries,
     )
 
 

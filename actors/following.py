@@ -67,15 +67,15 @@ def following(
         # A steer must not end the turn that it comes into: it waits, to be a prompt of its own.
         actor.gateway.put_back([steers.pop()])
         addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
-    if not draft.fits(addition):
-        return Ending("context_full", draft.spent(addition), "over_budget")
+    # What does not fit is no request: the results are kept, and room is made for them (R89).
+    request = addition.digest.of(draft.variant.frame) if draft.fits(addition) else ""
     header = actor.header
     record = Returned(
         actor.services.world.now(),
         turn,
         round_,
         tuple([one.result for one in finished]),
-        addition.digest.of(draft.variant.frame),
+        request,
         tuple([Steer(e.submission.message, header.users + n) for n, e in enumerate(steers)]),
         this.notes,
     )

@@ -71,6 +71,8 @@ class SessionActor:
     mapped: int | None = None
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
     last_active: float = attrs.field(factory=trio.current_time)
+    compaction: trio.CancelScope | None = None
+    """What an idle session is compacted in; cancelled when the host stops or it is deleted."""
     answering: trio.Event | None = None
     """Set when the answer of a question that is on its way has arrived: one at a time."""
     _saving: bool = False

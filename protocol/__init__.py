@@ -85,6 +85,7 @@ from greenroom.protocol.errors import (
     WrongPlacement,
 )
 from greenroom.protocol.event import (
+    ConversationCompacted,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -92,6 +93,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
     Replied,
@@ -167,10 +169,9 @@ from greenroom.protocol.question import (
     Result,
     Withdrawn,
 )
-from greenroom.protocol.rebuild import (
-    SentRequest,
-)
+from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
+    Compaction,
     Cursor,
     End,
     Outcome,
@@ -248,8 +249,10 @@ __all__ = [
     "CallRecord",
     "CallState",
     "Cause",
+    "Compaction",
     "Composition",
     "Content",
+    "ConversationCompacted",
     "Cursor",
     "Decision",
     "Deny",
@@ -301,6 +304,7 @@ __all__ = [
     "Preset",
     "PresetTable",
     "ProjectionMap",
+    "PromptRecomposed",
     "Question",
     "QuestionAsked",
     "QuestionSettled",

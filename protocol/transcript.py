@@ -19,6 +19,7 @@ from greenroom.protocol.record import (
     AnyRecord,
     Asked,
     CallResult,
+    Compacted,
     Dispatched,
     Ended,
     Imported,
@@ -31,14 +32,14 @@ from greenroom.protocol.record import (
 )
 
 Origin: TypeAlias = Literal[
-    "person", "host", "model", "tool", "greenroom", "imported", "legacy", "note"
+    "person", "host", "model", "tool", "greenroom", "imported", "legacy", "note", "compaction"
 ]
 Mark: TypeAlias = Literal["", "queued", "recalled", "not sent", "absorbed"]
 
 WRITTEN_BY_US = frozenset({"not_run", "unknown", "refused", "declined"})
 """Call states whose result greenroom wrote, not the tool (R90, R173, R175)."""
 
-_BESIDE = frozenset({"legacy", "note"})
+_BESIDE = frozenset({"legacy", "note", "compaction"})
 """Origins of what the platform says: in the transcript, and no message of the conversation."""
 
 
@@ -78,19 +79,22 @@ class _Reader:
                 self.entries.append(
                     TranscriptEntry("model", decode_message(body), turn=turn, at=at)
                 )
-            case Asked(turn=turn, results=results, at=at):
-                self._results(results, turn, at)
             case Returned(turn=turn, results=results, steers=steers, at=at, notes=notes):
                 self._results(results, turn, at)
                 self._notes(notes, turn, at)
                 for steer in steers:
                     self._user(steer.message, turn, steer.ordinal, "absorbed")
-            case Ended(turn=turn, results=results, at=at):
+            case (
+                Asked(turn=turn, results=results, at=at) | Ended(turn=turn, results=results, at=at)
+            ):
                 self._results(results, turn, at)
             case NotSent(turn=turn, message=message, reason=reason):
                 self._user(message, turn, None, "not sent", reason)
             case Recalled(message=message):
                 self._user(message, None, None, "recalled")
+            case Compacted(turn=turn, at=at):
+                shown = UserMessage(record.summary)
+                self.entries.append(TranscriptEntry("compaction", shown, turn=turn, at=at))
             case Imported(body=body, ordinal=ordinal, at=at):
                 entry = TranscriptEntry("imported", decode_message(body), ordinal=ordinal, at=at)
                 self.entries.append(entry)

@@ -157,7 +157,7 @@ async def test_one_session_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
             raise RuntimeError("a defect")
         return await draft_of(actor, entry, number)
 
-    monkeypatch.setattr("greenroom.actors.turn.draft_of", defective)
+    monkeypatch.setattr("greenroom.actors.making_room.draft_of", defective)
     async with stage(model=Looping(("Hi.",))) as on:
         ann, ben = await on.session("ann"), await on.session("ben")
         with pytest.raises(SessionFailed, match="a defect"):
