@@ -99,7 +99,8 @@ def _read_back(
         kept = services.kept_prompts.stored(header.composition, store.blob)
         projector = Projector(kept.composition, kept.composition.model)
         conversation = rebuilt(projector.take(records).chunks)
-        sent = replay(_checkpoints(services, tally))
+        if tally.checkpoints:
+            sent = replay(_checkpoints(services, tally))
     actor = SessionActor(
         services,
         session,

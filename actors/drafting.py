@@ -14,7 +14,7 @@ from greenroom.actors.conversation import Addition, Conversation, rebuilt
 from greenroom.actors.due import may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
-from greenroom.actors.models.port import Model, SessionInfo
+from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.opening import Opening, run_once
 from greenroom.actors.preparing import compose, counter_of, pin_picks
 from greenroom.actors.said import pass_on, said_by
@@ -62,14 +62,16 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
         declared, commitment = self.kept.declared, self.in_force.commitment
         return [door.decide(call, self.box, commitment, declared) for call in calls]
 
+    def tokens(self, told: Addition | Conversation) -> int:
+        """What these messages take in a request (R100)."""
+        return tokens_of(told, self.model.capabilities)
+
     def fits(self, addition: Addition) -> bool:
         """Whether a request with these messages fits the model's window (R100, R105)."""
-        can = self.model.capabilities
-        tokens = int(addition.size / can.bytes_per_token) + addition.images * can.image_tokens
-        return self.variant.budget.fits(tokens)
+        return self.variant.budget.fits(self.tokens(addition))
 
-    def spent(self, addition: Addition) -> str:
-        """The spend of a request that does not fit, by owner, as a table (R102)."""
+    def spent(self, addition: Addition, why: str = "") -> str:
+        """The spend of a request that does not fit, by owner, as a table; ``why`` before (R102)."""
         can = self.model.capabilities
         table = spend_table(
             self.variant.budget,
@@ -79,7 +81,12 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
             TokenEstimate(can.bytes_per_token),
             image_tokens=can.image_tokens,
         )
-        return f"The request does not fit the model's window.\n{table}"
+        return f"The request does not fit the model's window. {why}".strip() + f"\n{table}"
+
+
+def tokens_of(told: Addition | Conversation, can: Capabilities) -> int:
+    """What a model counts for so many bytes and images, as it is estimated (R100)."""
+    return int(told.size / can.bytes_per_token) + told.images * can.image_tokens
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
@@ -94,7 +101,10 @@ Drafted: TypeAlias = Draft | Refusal
 
 
 async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
-    """Prepare a message's turn; whatever keeps it from being sent is a refusal (R27, R80)."""
+    """Prepare a message's turn; whatever keeps it from being sent is a refusal (R27, R80).
+
+    Whether it fits the window is for the caller to see: there may be room to be made.
+    """
     actor.mapped = None
     try:
         return await _drafted(actor, entry, turn)
@@ -119,7 +129,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         kept, blobs = await _composed(actor, model, box, info)
         if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
-            conversation = _projected_anew(actor, kept, model.name)
+            conversation = rebuilt(projected(actor, kept).chunks)
     elif may_be_due(actor, kept):
         notes = await notes_due(actor, kept, submission.person, turn)
     snapshot: RuntimeContextSnapshot | None = None
@@ -153,8 +163,6 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     )
     if addition.images and not model.capabilities.images:
         return Refusal("not_sent", f"The model {model.name} takes no images.", "no_images")
-    if not draft.fits(addition):
-        return Refusal("not_sent", draft.spent(addition), "over_budget")
     return draft
 
 
@@ -241,8 +249,8 @@ def _record(
     )
 
 
-def _projected_anew(actor: "SessionActor", kept: Kept, model: str) -> Conversation:
+def projected(actor: "SessionActor", kept: Kept) -> Projector:
     """The conversation as another kept prompt sends it: read back and projected once (R34)."""
     entries = actor.services.store.read(actor.id)
     records = [record for entry in entries for record in decode_records(entry.records)]
-    return rebuilt(Projector(kept.composition, model).take(records).chunks)
+    return Projector(kept.composition, kept.composition.model).take(records)

@@ -323,6 +323,8 @@ class Host(Scope):
                 raise PendingSave(f"The session {session} has something that is not on disk yet.")
             if actor.turn is not None:
                 actor.turn.stop("cancelled", "The session was deleted.")
+            elif actor.compaction is not None:
+                actor.compaction.cancel()
         slot: Slot[OtherVerdict] = Slot()
         record = Deleted(self.services.world.now())
 
@@ -342,7 +344,9 @@ class Host(Scope):
         shared = self.services.subscribers.get(session)
         if shared is not None:
             shared.close()
-        if actor is not None and actor.phase in (Phase.IDLE, Phase.PARKED):
+        if actor is not None and (
+            actor.phase in (Phase.IDLE, Phase.PARKED) or actor.compaction is not None
+        ):
             self.close(actor)
 
     def passivate(self, actor: SessionActor) -> None:

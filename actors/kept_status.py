@@ -4,8 +4,8 @@ import msgspec
 
 from greenroom.actors.preparing import composed_now
 from greenroom.actors.services import Services
+from greenroom.protocol.header import Header
 from greenroom.protocol.movement import Movement, moved_between
-from greenroom.protocol.record import Header
 
 
 class KeptPromptStatus(msgspec.Struct, frozen=True):

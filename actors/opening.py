@@ -48,6 +48,12 @@ class Opening:
     """The model's own, by which a run keeps to its budget."""
 
 
+def made_runs(actor: "SessionActor") -> frozenset[str]:
+    """The contributors whose runs have an outcome in the session, by id."""
+    found = (record for record in _records(actor) if isinstance(record, EagerRan))
+    return frozenset([record.contributor.rpartition("@")[0] for record in found])
+
+
 async def run_once(opening: Opening) -> None:
     """Make the runs of a conversation that have no outcome yet, in their order (R146).
 

@@ -5,7 +5,7 @@ picks reads nothing (R57).
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -29,7 +29,7 @@ from greenroom.protocol.composition import (
 from greenroom.protocol.contributor import Declaration, EagerLoad, ToolFacts
 from greenroom.protocol.eager import Given
 from greenroom.protocol.encoding import encode_sorted
-from greenroom.protocol.record import Header
+from greenroom.protocol.header import Header
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, package_manifest, pin
 from greenroom.protocol.tokens import TokenCounter, TokenEstimate
 
@@ -57,6 +57,7 @@ async def compose(
     instructions: str,
     model: str,
     opened: Composition | None = None,
+    ran: Collection[str] | None = None,
 ) -> Composed:
     """Compose the kept prompt of a conversation from what stands in the workspace now (R56).
 
@@ -66,6 +67,8 @@ async def compose(
         instructions: the project instructions, as they were read for it (R68).
         model: as its provider calls it.
         opened: the composition whose opening stays; None makes the opening anew (R113).
+        ran: the runs that were made when the conversation began, by contributor: no other one is
+            in its opening any more (R113). None: it begins now.
 
     Raises:
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
@@ -100,6 +103,8 @@ async def compose(
         counter=counter_of(services, model),
     )
     composition = services.composer(ingredients)
+    if ran is not None:
+        composition = _of_those_made(composition, ran)
     if opened is not None:
         composition = structs.replace(
             composition,
@@ -130,6 +135,12 @@ async def composed_now(services: Services, header: Header, instructions: str, mo
             services.current.clear()
         services.current[asked] = kept
     return kept
+
+
+def _of_those_made(composition: Composition, ran: Collection[str]) -> Composition:
+    """Without the runs that were installed since: they are not made in this conversation (R113)."""
+    eager = [each for each in composition.eager if isinstance(each, EagerLoad) or each.id in ran]
+    return structs.replace(composition, eager=tuple(eager))
 
 
 def _reaching(declared: Iterable[Declaration], person: str | None) -> tuple[Declaration, ...]:

@@ -15,6 +15,7 @@ from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import turns_of
 from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import Missing, StoreDamaged
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.message import UserMessage
 from greenroom.protocol.parked import questions_of
@@ -28,11 +29,13 @@ from greenroom.protocol.rebuild import (
     checkpoints_of,
     composition_from,
     request_at,
+    sent_in,
 )
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Opened, Returned
+from greenroom.protocol.record import AnyRecord, Dispatched, LegacyContext, Opened
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.state import SessionState, SessionSummary
+from greenroom.protocol.summarised import summary_request_at
 from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
 from greenroom.protocol.turn import TurnRecord
 from greenroom.protocol.usage import Usage
@@ -119,6 +122,10 @@ class SessionReader:
         """A request, rebuilt (R196)."""
         return request_at(self.committed(), turn, round_, self.services.store.blob)
 
+    def summary_request(self, compaction: int, call: int) -> SentRequest:
+        """A request for a summary, rebuilt (R196)."""
+        return summary_request_at(self.committed(), compaction, call, self.services.store.blob)
+
     def contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The runtime context snapshots, version-2 ones among them."""
         found = [
@@ -139,11 +146,10 @@ class SessionReader:
             return None
         # What could not be written was followed by no request, so it is in no map.
         records = self.committed()
-        last = max(i for i, r in enumerate(records) if isinstance(r, Dispatched | Returned))
-        start = next(r for r in reversed(records) if isinstance(r, Dispatched))
-        composition = composition_from(start.composition, self.services.store.blob)
-        projector = Projector(composition, start.model, mapped=True)
-        return ProjectionMap(tuple(projector.take(records[: last + 1]).sources or ()))
+        last = sent_in(records)[-1]
+        composition = composition_from(last.composition, self.services.store.blob)
+        projector = Projector(composition, composition.model, mapped=True)
+        return ProjectionMap(tuple(projector.take(records[: last.index + 1]).sources or ()))
 
     def _blob(self, digest: str) -> bytes | None:
         """Content by its hash, from the store or from what is not on disk yet."""

@@ -15,10 +15,11 @@ from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
 from greenroom.protocol.errors import Busy, Mismatch, Missing
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name
 from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import Header, Imported, LegacyContext, Opened
+from greenroom.protocol.record import Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
 from greenroom.store.contract import Create, Created, CreateVerdict, Exists, Failed, Stored
 

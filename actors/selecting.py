@@ -7,7 +7,7 @@ import trio
 from greenroom.actors.border import check_skills
 from greenroom.actors.services import Services
 from greenroom.protocol.errors import SkillNotGiven
-from greenroom.protocol.record import Header
+from greenroom.protocol.header import Header
 from greenroom.protocol.selection import resolve_picks
 
 

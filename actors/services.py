@@ -43,6 +43,9 @@ class Policy:
     """Plain words behind a waiting message steer into its turn, or each gets its own (R121)."""
     durable_intake: bool = True
     """A message is in the store before its receipt; off: the queue is memory only (R93)."""
+    compact_at: float = 0.8
+    """How full the room for a conversation may be before it is compacted: a share of what the
+    model's window leaves for messages. 1: only where a request does not fit (R210)."""
     revive: bool = True
     """Sessions with queued messages go on when the host opens, one after the other."""
     approval_seconds: float | None = None

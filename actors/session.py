@@ -30,10 +30,11 @@ from greenroom.protocol.errors import (
     SessionLost,
     StoreUnavailable,
 )
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
-from greenroom.protocol.record import AnyRecord, Header
+from greenroom.protocol.record import AnyRecord
 from greenroom.protocol.skill import SkillSummary
 from greenroom.store.contract import (
     Commit,
@@ -71,6 +72,8 @@ class SessionActor:
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
     told: Told = attrs.field(factory=Told)
     last_active: float = attrs.field(factory=trio.current_time)
+    compaction: trio.CancelScope | None = None
+    """What an idle session is compacted in; cancelled when the host stops or it is deleted."""
     answering: trio.Event | None = None
     """Set when the answer of a question that is on its way has arrived: one at a time."""
     _saving: bool = False

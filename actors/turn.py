@@ -2,7 +2,8 @@
 
 ::
 
-    draft      what is sent is known, and that it fits; a refusal ends here, `not sent`
+    draft      what is sent is known, and that it fits, behind a COMMIT of its own where room had
+               to be made; a refusal ends here, `not sent`
     dispatch   COMMIT message, snapshot, checkpoint, open turn, the request's digest -> the model
     round      COMMIT the response (before tools that write) -> tools -> COMMIT outcomes, steers,
                the next request's digest -> the model
@@ -22,10 +23,11 @@ from msgspec import structs
 
 from greenroom.actors.context import context_of
 from greenroom.actors.conversation import Addition
-from greenroom.actors.drafting import Draft, Refusal, draft_of
+from greenroom.actors.drafting import Draft, Refusal
 from greenroom.actors.ended import save_failed, settle
 from greenroom.actors.following import following
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.making_room import drafted, relieved
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.parking import ask, go_on
@@ -39,11 +41,12 @@ from greenroom.actors.tool import ToolContext
 from greenroom.actors.unsent import not_dispatched, settle_unsent
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, ModelFailed, SessionLost
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, Asked, Dispatched, Header
+from greenroom.protocol.record import AnyRecord, Asked, Dispatched, SummaryCall
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import KeyEntry, Known
 
@@ -82,6 +85,15 @@ class Turn:
     added: int = 0
     """Conversation messages of this turn that are committed."""
     usage: Usage = _NO_USAGE
+    """Of its model calls, but for what ``relief`` has."""
+    relief: Usage = _NO_USAGE
+    """Of its compactions: the header counts it with each of them (R190)."""
+    reliefs: int = 0
+    """How often it was tried to make room for it."""
+    summaries: tuple[SummaryCall, ...] = ()
+    """What was asked for that in vain."""
+    ahead: int = 0
+    """Tokens of the conversation before it; 0 once that was compacted."""
     context: ToolContext[Any] | None = None
     """What its tools are given, once one of them was called."""
     _scope: trio.CancelScope | None = attrs.field(factory=trio.CancelScope)
@@ -185,7 +197,9 @@ class Turn:
     async def _go(self) -> Ending | None:
         """Draft, dispatch and rounds. None: a save failed, and the actor keeps what there is."""
         actor = self.actor
-        draft = await draft_of(actor, self.entry, self.number)
+        draft = await drafted(self)
+        if draft is None:
+            return None
         if isinstance(draft, Refusal):
             return Ending(draft.end, draft.reason, draft.code)
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -199,6 +213,11 @@ class Turn:
         actor, stream = self.actor, self.stream
         assert stream is not None
         while True:
+            if self.round:
+                with_room = await relieved(self, draft)
+                if not isinstance(with_room, Draft):
+                    return with_room
+                draft = with_room
             try:
                 response = await stream.ask(draft, actor.conversation)
                 self.usage += response.usage
@@ -243,6 +262,7 @@ class Turn:
             not_dispatched(self, error)
             return False
         actor.conversation = draft.conversation
+        self.ahead = draft.tokens(actor.conversation)
         actor.conversation.adopt(draft.addition)
         if actor.kept is not draft.kept:
             actor.told.composed(actor.services.generation)

@@ -86,6 +86,7 @@ from greenroom.protocol.errors import (
     WrongPlacement,
 )
 from greenroom.protocol.event import (
+    ConversationCompacted,
     EagerRunMade,
     Event,
     MessageAbsorbed,
@@ -94,6 +95,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
     Replied,
@@ -160,6 +162,7 @@ from greenroom.protocol.question import (
 )
 from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
+    Compaction,
     Cursor,
     End,
     Outcome,
@@ -232,9 +235,11 @@ __all__ = [
     "CallState",
     "Cause",
     "Commitment",
+    "Compaction",
     "Composition",
     "Content",
     "ContributorOverBudget",
+    "ConversationCompacted",
     "Cursor",
     "DateCrossed",
     "Decision",
@@ -296,6 +301,7 @@ __all__ = [
     "Preset",
     "PresetTable",
     "ProjectionMap",
+    "PromptRecomposed",
     "Question",
     "QuestionAsked",
     "QuestionSettled",

@@ -14,6 +14,7 @@ from greenroom.protocol.record import (
     AnyRecord,
     Asked,
     CallResult,
+    Compacted,
     Dispatched,
     Ended,
     NotSent,
@@ -21,6 +22,7 @@ from greenroom.protocol.record import (
     Responded,
     Resumed,
     Returned,
+    SummaryCall,
 )
 from greenroom.protocol.telling import outcome_of_end
 from greenroom.protocol.turn import CallRecord, ModelCall, TurnRecord
@@ -35,7 +37,9 @@ class _Open:
     def __init__(self, start: Dispatched, agent: str) -> None:
         self.start = start
         self.agent = agent
-        self.requests = [start.request]
+        self.request = start.request
+        """The one that waits for its answer; empty: none does."""
+        self.round = 0
         self.tools: dict[str, str] = {}
         self.calls: list[CallRecord] = []
         self.model_calls: list[ModelCall] = []
@@ -43,26 +47,57 @@ class _Open:
         self.usage = Usage()
         self.gates = [start.gates]
 
+    def take(self, record: AnyRecord) -> None:
+        match record:
+            case Responded():
+                self.responded(record)
+            case Asked():
+                self.results(record.results)
+            case Resumed():
+                self.gates.append(record.gates)
+            case Returned():
+                self.returned(record)
+            case Compacted():
+                self.compacted(record)
+            case Ended():
+                self.ended(record)
+            case _:
+                pass
+
     def responded(self, record: Responded) -> None:
         message = decode_message(record.body)
         assert isinstance(message, AssistantMessage)
         self.tools.update((call.id, call.function.name) for call in message.tool_calls)
-        self.model_calls.append(
-            ModelCall(record.round, record.cause, self.requests[-1], record.usage)
-        )
+        self.model_calls.append(ModelCall(record.round, record.cause, self.request, record.usage))
+        self.request = ""
         self.usage += record.usage
+
+    def returned(self, record: Returned) -> None:
+        self.results(record.results)
+        self.request, self.round = record.request, record.round + 1
+        self.absorbed.extend(steer.message for steer in record.steers)
+
+    def compacted(self, record: Compacted) -> None:
+        self.request = record.request or self.request
+        self.summarised(record.calls)
+
+    def summarised(self, calls: Iterable[SummaryCall]) -> None:
+        for call in calls:
+            self.model_calls.append(ModelCall(self.round, "compaction", call.request, call.usage))
+            self.usage += call.usage
 
     def results(self, results: Sequence[CallResult]) -> None:
         for result in results:
             tool = result.tool or self.tools.get(result.call, "")
             self.calls.append(CallRecord(result.call, tool, result.state))
 
-    def unanswered(self, end: Ended) -> None:
-        """A call of the model that brought nothing to store: it failed, or answered nothing."""
-        if len(self.model_calls) < len(self.requests):
+    def ended(self, end: Ended) -> None:
+        self.results(end.results)
+        self.summarised(end.summaries)
+        if self.request:
+            # A call of the model that brought nothing to store: it failed, or answered nothing.
             spent = _rest_of(end.usage, self.usage)
-            place = len(self.requests) - 1
-            self.model_calls.append(ModelCall(place, "turn", self.requests[-1], spent))
+            self.model_calls.append(ModelCall(self.round, "turn", self.request, spent))
 
     def record(self, end: Ended | None) -> TurnRecord:
         start = self.start
@@ -103,26 +138,20 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
     """The turns that were dispatched, oldest first; the last one may still run."""
     turns: list[TurnRecord] = []
     running: _Open | None = None
+    ahead: list[Compacted] = []  # what made room for the next turn
     for record in records:
         if isinstance(record, Dispatched):
             running = _Open(record, agent)
-        elif running is None:
-            continue
-        elif isinstance(record, Responded):
-            running.responded(record)
-        elif isinstance(record, Asked):
-            running.results(record.results)
-        elif isinstance(record, Resumed):
-            running.gates.append(record.gates)
-        elif isinstance(record, Returned):
-            running.results(record.results)
-            running.requests.append(record.request)
-            running.absorbed.extend(steer.message for steer in record.steers)
-        elif isinstance(record, Ended):
-            running.results(record.results)
-            running.unanswered(record)
-            turns.append(running.record(record))
-            running = None
+            for one in ahead:
+                running.summarised(one.calls if one.turn == record.turn else ())
+            ahead.clear()
+        elif running is not None:
+            running.take(record)
+            if isinstance(record, Ended):
+                turns.append(running.record(record))
+                running = None
+        elif isinstance(record, Compacted):
+            ahead.append(record)
     if running is not None:
         turns.append(running.record(None))
     return turns

@@ -158,6 +158,24 @@ class ModelSwitched(NumberedEvent, tag="model_switched", frozen=True, gc=False):
     before: str
 
 
+class ConversationCompacted(NumberedEvent, tag="conversation_compacted", frozen=True, gc=False):
+    """A summary stands for the conversation before a user message (R108)."""
+
+    turn: TurnId | None
+    """The turn that it was made for; None: it was asked for."""
+    before: int
+    """Ordinal of the user message that stands first behind the summary."""
+    summary: str
+    usage: Usage
+
+
+class PromptRecomposed(NumberedEvent, tag="prompt_recomposed", frozen=True, gc=False):
+    """The kept prompt was composed anew (R111)."""
+
+    composition: str
+    model: str
+
+
 class SessionDeleted(NumberedEvent, tag="session_deleted", frozen=True, gc=False):
     """The session is gone."""
 
@@ -179,6 +197,8 @@ Event: TypeAlias = (
     | TurnEnded
     | PermissionChanged
     | ModelSwitched
+    | ConversationCompacted
+    | PromptRecomposed
     | SessionDeleted
 )
 

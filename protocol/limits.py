@@ -32,6 +32,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     One whose tools wait for another session is not counted meanwhile, and then goes on at once.
     """
+    summary_attempts_max: int = 2
+    """How often a model is asked for one summary until it gives one that serves (R109)."""
     rounds_max: int = 100
     """Model calls in one turn."""
     steers_max: int = 200

@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from greenroom.protocol.command import Submission
+from greenroom.protocol.compaction import TurnStart, framed_summary
 from greenroom.protocol.composition import Composition, decode_composition
 from greenroom.protocol.errors import Missing, StoreDamaged
 from greenroom.protocol.identity import MessageId, TurnId
@@ -23,11 +24,17 @@ from greenroom.protocol.projection import (
     project_assistant,
     project_user,
 )
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text, whole
+from greenroom.protocol.prompt_checkpoint import (
+    KeptCheckpoint,
+    SystemPromptCheckpoint,
+    replay_text,
+    whole,
+)
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
     Asked,
+    Compacted,
     Dispatched,
     EagerRan,
     Ended,
@@ -48,6 +55,9 @@ from greenroom.protocol.wording import wording_of
 class Projector:
     """Walks stored records once, in order, and gathers what of them is sent.
 
+    Where a compaction comes, what it summarised gives way to the summary, framed; its later
+    messages, and all that follow, are gathered like any others (R106, R108).
+
     ``sources`` has the origin of each message, if it was asked for: a conversation that is read
     back has no use for it, and a thousand messages would take a third longer.
     """
@@ -55,6 +65,8 @@ class Projector:
     def __init__(self, composition: Composition, model: str, *, mapped: bool = False) -> None:
         self.chunks: list[bytes] = []
         self.sources: list[Source] | None = [] if mapped else None
+        self.begins_with_summary = False
+        """What was compacted before stands in ``chunks`` as one summary."""
         self._composition = composition
         self._model = model
         self._accepted: dict[MessageId, Accepted] = {}
@@ -63,7 +75,19 @@ class Projector:
         """A run of imported messages, which are mended together (R48)."""
         self._place = -1
         self._runs = {run.id for run in runs_of(composition)}
+        self._starts: dict[int, int] = {}
+        """Where turns begin in ``chunks``, by the ordinals of their first user messages."""
         self._open(composition)
+
+    @property
+    def starts(self) -> list[TurnStart]:
+        """Where the turns begin that stand whole in ``chunks``, oldest first."""
+        return [TurnStart(ordinal, place) for ordinal, place in self._starts.items()]
+
+    def place_of(self, ordinal: int) -> int:
+        """Where the turn begins whose first user message has that ordinal, or would begin."""
+        later = (place for start, place in self._starts.items() if start >= ordinal)
+        return next(later, len(self.chunks))
 
     def _open(self, composition: Composition) -> None:
         """What every conversation of the composition opens with (R214)."""
@@ -73,17 +97,19 @@ class Projector:
         for loaded in composition.loaded:
             for message in loaded.messages:
                 self._send(message, "eager", None)
-        self._opening = len(self.chunks)
+        self.opening = len(self.chunks)
+        """How many of ``chunks`` are the opening, which stands in front of any summary."""
 
     def _ran(self, record: EagerRan) -> None:
         """An eager run stands at the end of the opening, while its contributor is there (R113)."""
         if record.left_out or record.contributor.rpartition("@")[0] not in self._runs:
             return
-        place, bodies = self._opening, (bytes(record.body), bytes(record.result.body))
+        place, bodies = self.opening, (bytes(record.body), bytes(record.result.body))
         self.chunks[place:place] = bodies
         if self.sources is not None:
             self.sources[place:place] = [Source("eager")] * len(bodies)
-        self._opening += len(bodies)
+        self.opening += len(bodies)
+        self._starts = {o: start + len(bodies) for o, start in self._starts.items()}
 
     def take(self, records: Iterable[AnyRecord]) -> "Projector":
         """Gather what is sent of ``records``, which follow those that were taken before."""
@@ -123,6 +149,7 @@ class Projector:
             self._send(bytes(note.body), "note", None)
 
     def _dispatch(self, record: Dispatched) -> None:
+        self._starts[record.ordinal] = len(self.chunks)
         if record.notes:
             self._notes(record.notes)
         self._user(record.message, record.ordinal, record.snapshot)
@@ -155,6 +182,16 @@ class Projector:
         for result in record.results:
             self._add(bytes(result.body))
 
+    def _compact(self, record: Compacted) -> None:
+        first, cut = self.opening, self.place_of(record.before)
+        wording = wording_of(self._composition.wording)
+        self.chunks[first:cut] = [framed_summary(record.summary, wording)]
+        self.begins_with_summary = True
+        if self.sources is not None:
+            self.sources[first:cut] = [Source("compaction")]
+        moved = first + 1 - cut
+        self._starts = {o: place + moved for o, place in self._starts.items() if place >= cut}
+
     def _import(self, record: Imported) -> None:
         self._imported.append(record)
 
@@ -171,6 +208,8 @@ class Projector:
                 message += before
             sent = project_assistant(body, self._model)
             if sent:
+                if ordinal is not None:
+                    self._starts[ordinal] = len(self.chunks)
                 self._send(sent, source.origin, message)
             self._legacy_at(ordinal)
         for record in history:
@@ -191,6 +230,7 @@ class Projector:
         Responded: _respond,
         Returned: _return,
         Asked: _end,
+        Compacted: _compact,
         Ended: _end,
         Imported: _import,
         LegacyContext: _anchor,
@@ -202,10 +242,44 @@ _BEGUN: Final = (Dispatched, NotSent)
 """What a turn begins with, or is all of it."""
 
 
+class Sent(msgspec.Struct, frozen=True, gc=False):
+    """A request of a turn, by where it is recorded."""
+
+    turn: TurnId
+    round: int
+    index: int
+    """The record with which it was committed."""
+    digest: str
+    composition: str
+    """Digest of the composition under which it was sent."""
+
+
+def sent_in(records: Iterable[AnyRecord]) -> list[Sent]:
+    """The requests of all turns, in order; one that a compaction replaced is none (R210)."""
+    sent: list[Sent] = []
+    turn, round_, composition = 0, 0, ""
+    for index, record in enumerate(records):
+        match record:
+            case Dispatched():
+                turn, round_, composition = record.turn, 0, record.composition
+            case Returned():
+                round_ = record.round + 1
+            case Compacted() if record.request:
+                composition = record.composition
+                if sent[-1].turn == turn and sent[-1].round == round_:
+                    sent.pop()
+            case _:
+                continue
+        if record.request:
+            sent.append(Sent(turn, round_, index, record.request, composition))
+    return sent
+
+
 class SentRequest(msgspec.Struct, frozen=True):
     """A request that was sent, rebuilt from the store."""
 
     turn: TurnId
+    """0: of no turn."""
     round: int
     request: ModelRequest
     recorded: str
@@ -232,30 +306,24 @@ def request_at(
         StoreDamaged: the composition that it names is not in the store.
     """
     _check_dispatched(records, turn)
-    places = [
-        (index, record.request)
-        for index, record in enumerate(records)
-        if isinstance(record, Dispatched | Returned) and record.turn == turn
-    ]
+    of_turn = [one for one in sent_in(records) if one.turn == turn]
     try:
-        index, recorded = places[round_]
+        sent = of_turn[round_]
     except IndexError:
         raise Missing(
-            f"Turn {turn} has no request of round {round_}; it sent {len(places)}.", turn=turn
+            f"Turn {turn} has no request of round {round_}; it sent {len(of_turn)}.", turn=turn
         ) from None
-    before = records[: index + 1]
-    start = next(r for r in before if isinstance(r, Dispatched) and r.turn == turn)
-    composition = composition_from(start.composition, blob)
-    chunks = Projector(composition, start.model).take(before).chunks
+    before = records[: sent.index + 1]
+    composition = composition_from(sent.composition, blob)
+    chunks = Projector(composition, composition.model).take(before).chunks
     request = ModelRequest(
-        model=start.model,
+        model=composition.model,
         system=replay_text(checkpoints_of(before, blob)),
         tools=composition.tools,
         messages=Messages(chunks, len(chunks)),
         parameters=composition.parameters,
     )
-    place = round_ if round_ >= 0 else len(places) + round_
-    return SentRequest(turn, place, request, recorded, request_digest(request))
+    return SentRequest(turn, sent.round, request, sent.digest, request_digest(request))
 
 
 def _check_dispatched(records: Iterable[AnyRecord], turn: TurnId) -> None:
@@ -281,7 +349,7 @@ def composition_from(digest: str, blob: Callable[[str], bytes | None]) -> Compos
 def checkpoints_of(
     records: Iterable[AnyRecord], blob: Callable[[str], bytes | None]
 ) -> list[SystemPromptCheckpoint]:
-    """The prompt checkpoints of a session, oldest first.
+    """The prompt checkpoints of a session, oldest first: those of its turns' requests (R70).
 
     Raises:
         StoreDamaged: a composition that one names is not in the store.
@@ -290,13 +358,21 @@ def checkpoints_of(
     digest, texts = "", dict[str, str]()
     composition = ""
     for record in records:
-        if isinstance(record, Dispatched):
+        if isinstance(record, Dispatched | Compacted):
             composition = record.composition
-        if isinstance(record, Dispatched | Resumed) and record.checkpoint is not None:
-            if record.checkpoint.kept and digest != composition:
+        checkpoint = _checkpoint_of(record)
+        if checkpoint is not None:
+            if checkpoint.kept and digest != composition:
                 digest, texts = composition, composition_from(composition, blob).texts
-            found.append(whole(record.checkpoint, texts))
+            found.append(whole(checkpoint, texts))
     return found
+
+
+def _checkpoint_of(record: AnyRecord) -> KeptCheckpoint | None:
+    if isinstance(record, Dispatched | Resumed):
+        return record.checkpoint
+    # A compaction before a dispatch sends no request of its turn: that has one of its own.
+    return record.checkpoint if isinstance(record, Compacted) and record.request else None
 
 
 def submission_of(record: Accepted) -> Submission:

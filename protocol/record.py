@@ -199,6 +199,7 @@ class Returned(Record, tag="returned", frozen=True):
     round: int
     results: tuple[CallResult, ...]
     request: str
+    """Empty where it does not fit: a compaction follows, or the turn ends (R105)."""
     steers: tuple[Steer, ...] = ()
     notes: tuple[PlatformNote, ...] = ()
     """What the platform says behind the results, in front of the steers (R151)."""
@@ -240,6 +241,62 @@ class Resumed(Record, tag="resumed", frozen=True):
     """As in :class:`Dispatched`: what it committed to anew."""
 
 
+class SummaryCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One call of a model for a summary, as it was made (R190, R196)."""
+
+    request: str
+    """The request's digest."""
+    until: int
+    """How many messages of the part to be summarised were told of with it; see ``piece_of``."""
+    usage: Usage = Usage()
+    summary: str = ""
+    """What was taken of it; empty: nothing, and it was asked again."""
+
+
+class Compacted(Record, tag="compacted", frozen=True):
+    """A summary stands for the conversation before a user message, under a new composition (R108).
+
+    Nothing that it stands for is changed or moved: ordinals, anchors and counts stay.
+    """
+
+    at: int
+    before: int
+    """Ordinal of the user message that stands first behind the summary; it may be one to come."""
+    composition: str
+    """Digest of the composition that was made with it, a blob of the store."""
+    model: str
+    calls: tuple[SummaryCall, ...]
+    """Piece by piece, where the part did not fit one request (R210); the last has the summary."""
+    changed: tuple[str, ...] = ()
+    """The sections that the composition says otherwise than the one before it (R107)."""
+    removed: tuple[str, ...] = ()
+    turn: TurnId | None = None
+    """The turn inside of which it was made, or for whose dispatch."""
+    request: str = ""
+    """Digest of the turn's request that follows at once, in place of the one that did not fit."""
+    checkpoint: KeptCheckpoint | None = None
+    """From the last dispatched system string to that of ``calls``, and of ``request`` (R70)."""
+
+    @property
+    def summary(self) -> str:
+        """What stands for the part, without its frame (R106)."""
+        return self.calls[-1].summary
+
+    @property
+    def usage(self) -> Usage:
+        """Of all its calls."""
+        return sum([call.usage for call in self.calls], Usage())
+
+
+class Recomposed(Record, tag="recomposed", frozen=True):
+    """The kept prompt was composed anew, and nothing else (R111)."""
+
+    at: int
+    composition: str
+    """Digest of it, a blob of the store."""
+    model: str
+
+
 class Ended(Record, tag="ended", frozen=True):
     """How a turn ended, and the results that greenroom wrote for calls without one (R175)."""
 
@@ -254,6 +311,8 @@ class Ended(Record, tag="ended", frozen=True):
     usage: Usage = Usage()
     withdrawn: tuple[str, ...] = ()
     """Questions that nobody answers any more (R160)."""
+    summaries: tuple[SummaryCall, ...] = ()
+    """Calls for a summary that came to nothing: they are in ``usage`` (R190)."""
 
 
 class PresetChanged(Record, tag="preset", frozen=True):
@@ -308,6 +367,8 @@ AnyRecord: TypeAlias = (
     | Asked
     | Answered
     | Resumed
+    | Compacted
+    | Recomposed
     | Ended
     | PresetChanged
     | ModelChanged
@@ -315,35 +376,3 @@ AnyRecord: TypeAlias = (
     | LegacyContext
     | Deleted
 )
-
-
-class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is replaced with each commit: all that reading a passive session's state needs (R219).
-
-    Fields are only ever appended, since it is an array on disk.
-    """
-
-    agent: str
-    person: str | None
-    preset: str
-    model: str | None
-    created: int
-    turns: int = 0
-    """Turns begun, refused ones too."""
-    users: int = 0
-    """User messages in the conversation: the next ordinal (R50)."""
-    messages: int = 0
-    """Messages in the conversation (R94)."""
-    open_turn: TurnId | None = None
-    """A turn that was dispatched and has no end yet: interrupted, if nobody runs it."""
-    composition: str | None = None
-    with_person: bool = False
-    labels: dict[str, str] = {}
-    title: str | None = None
-    usage: Usage = Usage()
-    parked: int | None = None
-    """The open turn waits for answers; its records follow the commit of this number (R223)."""
-    skills: tuple[SkillId, ...] = ()
-    """Skills that were pinned or loaded in the conversation, besides those of the kept prompt."""
-    gates: str = ""
-    """What the last turn committed to: see :class:`Dispatched`."""

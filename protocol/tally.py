@@ -14,6 +14,7 @@ from greenroom.protocol.record import (
     Answered,
     AnyRecord,
     Asked,
+    Compacted,
     Dispatched,
     Ended,
     Imported,
@@ -39,7 +40,7 @@ class Tally:
         """The newest turn that was begun, refused ones too."""
         self.open_turn: Dispatched | None = None
         self.since: list[Since] = []
-        """The records of the open turn, behind its dispatch."""
+        """The records of the open turn, behind its dispatch; and what made room for that."""
         self.snapshots: list[RuntimeContextSnapshot] = []
         self.checkpoints: list[tuple[str, KeptCheckpoint]] = []
         """Each with the digest of the composition whose texts it names."""
@@ -57,7 +58,9 @@ class Tally:
         self.opened = record
 
     def _dispatched(self, record: Dispatched) -> None:
-        self.open_turn, self.since = record, []
+        made_room = [one for one in self.since if isinstance(one, Compacted)]
+        self.open_turn = record
+        self.since = [one for one in made_room if one.turn == record.turn]
         self.users += 1
         self.messages += 1
         self.turns = record.turn
@@ -91,8 +94,14 @@ class Tally:
             self.checkpoints.append((self._composition, record.checkpoint))
         self.since.append(record)
 
+    def _compacted(self, record: Compacted) -> None:
+        self._composition, self.told = record.composition, {}
+        if record.request and record.checkpoint is not None:
+            self.checkpoints.append((record.composition, record.checkpoint))
+        self.since.append(record)
+
     def _ended(self, record: Ended) -> None:
-        self.open_turn = None
+        self.open_turn, self.since = None, []
         self.settled = record.at
         self.messages += len(record.results)
 
@@ -114,6 +123,7 @@ class Tally:
         Asked: _asked,
         Answered: _answered,
         Resumed: _resumed,
+        Compacted: _compacted,
         Ended: _ended,
         NotSent: _not_sent,
         Imported: _imported,

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.event import (
+    ConversationCompacted,
     EagerRunMade,
     Event,
     MessageAbsorbed,
@@ -13,6 +14,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
     Replied,
@@ -33,6 +35,7 @@ from greenroom.protocol.record import (
     Answered,
     AnyRecord,
     Asked,
+    Compacted,
     Deleted,
     Dispatched,
     EagerRan,
@@ -42,6 +45,7 @@ from greenroom.protocol.record import (
     Opened,
     PresetChanged,
     Recalled,
+    Recomposed,
     Responded,
     Returned,
 )
@@ -238,6 +242,25 @@ class Teller:
             ModelSwitched(self._session, self._next(), record.at, record.model, record.before)
         )
 
+    def _compacted(self, record: Compacted) -> None:
+        self.told.append(
+            ConversationCompacted(
+                self._session,
+                self._next(),
+                record.at,
+                record.turn,
+                record.before,
+                record.summary,
+                record.usage,
+            )
+        )
+
+    def _recomposed(self, record: Recomposed) -> None:
+        composition, model = record.composition, record.model
+        self.told.append(
+            PromptRecomposed(self._session, self._next(), record.at, composition, model)
+        )
+
     def _deleted(self, record: Deleted) -> None:
         self.told.append(SessionDeleted(self._session, self._next(), record.at))
 
@@ -255,6 +278,8 @@ class Teller:
         Ended: _ended,
         PresetChanged: _preset,
         ModelChanged: _model,
+        Compacted: _compacted,
+        Recomposed: _recomposed,
         Deleted: _deleted,
     }
     """What each record tells; a record that is not here tells nothing."""

@@ -19,6 +19,7 @@ from greenroom.protocol.record import (
     AnyRecord,
     Asked,
     CallResult,
+    Compacted,
     Dispatched,
     EagerRan,
     Ended,
@@ -32,14 +33,23 @@ from greenroom.protocol.record import (
 )
 
 Origin: TypeAlias = Literal[
-    "person", "host", "model", "tool", "greenroom", "imported", "legacy", "note", "eager"
+    "person",
+    "host",
+    "model",
+    "tool",
+    "greenroom",
+    "imported",
+    "legacy",
+    "note",
+    "eager",
+    "compaction",
 ]
 Mark: TypeAlias = Literal["", "queued", "recalled", "not sent", "absorbed"]
 
 WRITTEN_BY_US = frozenset({"not_run", "unknown", "refused", "declined"})
 """Call states whose result greenroom wrote, not the tool (R90, R173, R175)."""
 
-_BESIDE = frozenset({"legacy", "note", "eager"})
+_BESIDE = frozenset({"legacy", "note", "eager", "compaction"})
 """Origins of what the platform says: in the transcript, and no message of the conversation."""
 
 
@@ -103,6 +113,10 @@ class _Reader:
     def _recall(self, record: Recalled) -> None:
         self._user(record.message, None, None, "recalled")
 
+    def _compact(self, record: Compacted) -> None:
+        shown = UserMessage(record.summary)
+        self.entries.append(TranscriptEntry("compaction", shown, turn=record.turn, at=record.at))
+
     def _import(self, record: Imported) -> None:
         message = decode_message(record.body)
         self.entries.append(
@@ -165,6 +179,7 @@ class _Reader:
         Ended: _results,
         NotSent: _not_sent,
         Recalled: _recall,
+        Compacted: _compact,
         Imported: _import,
         LegacyContext: _legacy,
     }

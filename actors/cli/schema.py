@@ -14,7 +14,7 @@ from greenroom.protocol import errors, refusal
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.event import Event, TextDelta, ToolProgress
 from greenroom.protocol.question import Answer, Question
-from greenroom.protocol.receipt import Outcome, Receipt
+from greenroom.protocol.receipt import Compaction, Outcome, Receipt
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TOLD: Final[dict[str, Any]] = {
@@ -25,6 +25,7 @@ TOLD: Final[dict[str, Any]] = {
     "Outcome": Outcome,
     "Question": Question,
     "Answer": Answer,
+    "Compaction": Compaction,
 }
 """What is described, by the name under which it stands in ``types``."""
 

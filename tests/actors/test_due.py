@@ -134,7 +134,7 @@ async def test_a_note_of_a_refused_turn_is_not_told(stage: Stage) -> None:
         await session.ask("Hi")
         publish(stage, "Two.")
         await host.reload()
-        assert (await session.ask("x" * 1_000_000)).end == "not_sent"
+        assert (await session.ask("x" * 1_000_000)).end == "context_full"
         await session.ask("Again")
         assert len(told(stage)) == 1
 

@@ -166,7 +166,7 @@ async def test_a_refused_first_prompt_leaves_the_run(stage: Stage) -> None:
     stage.plays("A")
     async with hosting(stage, RUN, seen=seen) as host:
         session = await opened(host)
-        assert (await session.ask("x" * 1_000_000)).end == "not_sent"
+        assert (await session.ask("x" * 1_000_000)).end == "context_full"
         assert stage.model.requests == []
         records = session._reader.committed()
         assert sum(isinstance(record, EagerRan) for record in records) == 1
@@ -253,3 +253,36 @@ async def test_a_load_by_usage_goes_by_what_was_called(stage: Stage) -> None:
         await (await opened(host, "three")).ask("Hi")
     first = [list(request.messages) for request in stage.model.requests[-2:]]
     assert [b"load_tools" in b"".join(messages) for messages in first] == [False, True]
+
+
+async def test_a_compaction_carries_what_was_run_and_loads_anew(stage: Stage) -> None:
+    """R113, C16: installed runs verbatim and not again; removed ones left out; none is added."""
+    seen: list[str] = []
+    stage.plays("A", "B", "C", "A summary.", "D", "E")
+    late = declared(EagerRun, "late", tool="count")
+    async with hosting(stage, RUN, LOAD, seen=seen) as host:
+        session = await opened(host)
+        for words in ("one " * 400, "two " * 400, "three"):
+            await session.ask(words)
+        first = list(stage.model.requests[0].messages)
+        await host.reload(space(RUN, LOAD, late))
+        assert (await session.compact()).status == "compacted"
+        await session.ask("four " * 400)
+        behind = list(stage.model.requests[-1].messages)
+        assert behind[:5] == first[:5]
+        assert b"A summary." in behind[5]
+        await host.reload(space(LOAD))
+        assert await session.recompose()
+        await session.ask("five")
+        last = list(stage.model.requests[-1].messages)
+        assert b"1 times" not in b"".join(last)
+        assert b"load_tools" in last[1]
+        await check_summaries(session)
+    assert seen == ["count"]
+
+
+async def check_summaries(session: Any) -> None:
+    """Every request of a turn, and every one for a summary, is rebuilt to the byte (R196)."""
+    for turn in await session.turns().all():
+        assert (await session.request(turn.turn)).is_exact
+    assert (await session.summary_request()).is_exact

@@ -245,7 +245,7 @@ async def test_a_refusal_before_dispatch_leaves_everything_as_it_was() -> None:
         before = await session.state()
         outcome = await session.ask("x" * 1_000_000)
         after = await session.state()
-        assert outcome.end == "not_sent"
+        assert outcome.end == "context_full"
         assert "does not fit" in outcome.reason
         assert on.model.requests == []
         assert (after.phase, after.messages, after.user_messages) == ("idle", (), 0)
