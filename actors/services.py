@@ -9,6 +9,7 @@ import trio
 
 from greenroom.actors.committing import Commitments
 from greenroom.actors.gateway import Behind
+from greenroom.actors.holds import Holds
 from greenroom.actors.kept_prompt import KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.subscribers import Subscribers
@@ -65,6 +66,8 @@ class Services:
     turns: Turnstile
     reading: trio.CapacityLimiter
     """Threads that read skills and long conversations: apart from those of the tools."""
+    holds: Holds
+    """What keeps sessions from starting turns."""
     subscribers: MutableMapping[SessionId, Subscribers] = attrs.field(factory=WeakValueDictionary)
     """By session, as long as somebody reads."""
     bell: Bell = attrs.field(factory=Bell)

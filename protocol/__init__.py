@@ -45,6 +45,7 @@ from greenroom.protocol.errors import (
     EngineFailed,
     ExtraMissing,
     GreenroomError,
+    Held,
     HostClosed,
     HostFull,
     IllegalStep,
@@ -105,6 +106,7 @@ from greenroom.protocol.event import (
     TurnStarted,
 )
 from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
+from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
     CallId,
@@ -114,6 +116,7 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
+from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
 from greenroom.protocol.limits import (
     DEFAULT_LIMITS,
     Limits,
@@ -226,6 +229,7 @@ __all__ = [
     "Allow",
     "AmbiguousSkill",
     "Answer",
+    "AnyIntervention",
     "AssistantMessage",
     "BadArguments",
     "BadTool",
@@ -258,6 +262,10 @@ __all__ = [
     "Gate",
     "GateInForce",
     "GreenroomError",
+    "Held",
+    "Hold",
+    "HoldLifted",
+    "HoldPlaced",
     "HostClosed",
     "HostFull",
     "IllegalStep",

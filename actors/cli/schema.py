@@ -13,6 +13,7 @@ import msgspec
 from greenroom.protocol import errors
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.event import Event, TextDelta, ToolProgress
+from greenroom.protocol.hold import Hold
 from greenroom.protocol.question import Answer, Question
 from greenroom.protocol.receipt import Outcome, Receipt
 
@@ -25,6 +26,7 @@ TOLD: Final[dict[str, Any]] = {
     "Outcome": Outcome,
     "Question": Question,
     "Answer": Answer,
+    "Hold": Hold,
 }
 """What is described, by the name under which it stands in ``types``."""
 
