@@ -15,6 +15,7 @@ import msgspec
 from greenroom.actors.border import check_skills
 from greenroom.actors.content import Held, Sent, held
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.holds import held_error, hold_on
 from greenroom.actors.session import SessionActor
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.account import receipt_of
@@ -100,7 +101,9 @@ def admitted(actor: SessionActor, words: Words, by: By = "person") -> Admitted:
     content, text = words.held.content, text_of(words.held.content)
     picks: tuple[Pick, ...] = ()
     if words.skills or "$" in text:
-        picks = resolve_picks(words.skills, text, actor.skills(), actor.services.limits)
+        picks = resolve_picks(
+            words.skills, text, actor.services.skills_of(actor.header), actor.services.limits
+        )
     if is_blank(content) and not picks:
         raise EmptyMessage("There is nothing in the message.")
     submission = Submission(
@@ -177,10 +180,15 @@ def _repeated(actor: SessionActor, entry: KeyEntry, known: Known) -> Receipt:
 
 
 def _starts_now(actor: SessionActor, submission: Submission) -> bool:
+    held = actor.phase is Phase.HELD
     if actor.is_quiet and not actor.services.closing:
-        # Where no turn may start now, the message is made durable first: nobody waits for that.
-        return actor.services.turns.has_room
+        held = hold_on(actor, submission.picks) is not None
+        if not held:
+            # Where none may start now, the message is made durable first: nobody waits for that.
+            return actor.services.turns.has_room
     if submission.when == "reject":
+        if held:
+            raise held_error(actor, submission.picks)
         raise Busy(f"The session {actor.id} is busy: {actor.why_busy()}.", reason=actor.why_busy())
     return False
 

@@ -13,6 +13,7 @@ from msgspec import structs
 from greenroom.actors.conversation import Addition
 from greenroom.actors.drafting import Draft
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.holds import stopping
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
 from greenroom.actors.terms import loaded_in, moved_terms, showing
@@ -59,6 +60,8 @@ def following(
     if round_ + 1 >= limits.rounds_max:
         reason = f"The turn called the model {round_ + 1} times, its bound."
         return Ending("failed", reason, "rounds")
+    if actor.services.holds and (hold := stopping(actor)):
+        return Ending("cancelled", f"Stopped by a hold of {hold.by}: {hold.reason}", "held")
     finished = this.finished(actor.services.door)
     results = [] if this.answer_saved else [this.answer.body]
     results += [bytes(one.result.body) for one in finished]

@@ -129,6 +129,11 @@ class Gateway:
             place += 1
         self._line[place:place] = entries
 
+    @property
+    def first(self) -> Waiting | None:
+        """The message whose turn would be next, where it stands."""
+        return self._line[0] if self._line else None
+
     def take_prompt(self) -> Waiting | None:
         """The message whose turn is next."""
         return self._line.pop(0) if self._line else None

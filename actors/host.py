@@ -11,8 +11,11 @@ import trio
 
 from greenroom.actors.activation import activated
 from greenroom.actors.border import check_cursor, check_models, check_parts, check_workspace
+from greenroom.actors.holds import Holds
+from greenroom.actors.journaling import interventions
 from greenroom.actors.kept_prompt import KeptPrompts
 from greenroom.actors.lifecycle import alone, ended, look_after, start_keeping, stop
+from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.reading import summary_of
 from greenroom.actors.reloading import Changes, has_files, reload
@@ -36,6 +39,7 @@ from greenroom.protocol.errors import (
     PendingSave,
 )
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.journal import AnyIntervention
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits, check_limits
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import Cursor
@@ -116,7 +120,7 @@ def open_host(
     Raises:
         InvalidInput: a limit, a model or another part that cannot serve; it is named.
         SameName: two models of one name differ.
-        StoreFailed: the store cannot be opened.
+        StoreFailed: the store cannot be opened, or a hold in it cannot be read.
         UnknownTool: an agent or a gate names a tool that the host lacks.
     """
     check_parts(store, workspace)
@@ -152,10 +156,11 @@ async def _hosting(
             if isinstance(store, str | PathLike)
             else store
         )
+        holds = Holds.stored(kept)
         with alone():
             async with trio.open_nursery() as outer:
                 nursery = await start_keeping(outer)
-                services = making(store=kept, nursery=nursery)
+                services = making(store=kept, nursery=nursery, holds=holds)
                 host = Host(services)
                 stack.callback(ended, services)
                 helpers = trio.CancelScope()
@@ -312,7 +317,19 @@ class Host(Scope):
     def summaries(self, tenant: str | None) -> Iterator[SessionSummary]:
         """Every session, as a listing shows it; nothing is activated."""
         for stored in self.services.store.sessions(tenant):
-            yield summary_of(stored, self.live(stored.session))
+            yield self._summary(stored)
+
+    def summary(self, session: SessionId) -> SessionSummary | None:
+        """One session as a listing shows it; None if there is none."""
+        stored = self.services.store.look(session)
+        return self._summary(stored) if isinstance(stored, Stored) else None
+
+    def _summary(self, stored: Stored) -> SessionSummary:
+        return summary_of(stored, self.live(stored.session), self.services)
+
+    def journal(self) -> Listing[AnyIntervention]:
+        """Who intervened, when and why, oldest first; nothing is ever taken out (R242)."""
+        return Listing(lambda: interventions(self.services.store))
 
     async def delete(self, session: SessionId) -> None:
         """Delete a session; a running turn is ended first, and whoever waits is told."""
@@ -345,7 +362,7 @@ class Host(Scope):
         if shared is not None:
             shared.close()
         if actor is not None and (
-            actor.phase in (Phase.IDLE, Phase.PARKED) or actor.compaction is not None
+            actor.phase in (Phase.IDLE, Phase.PARKED, Phase.HELD) or actor.compaction is not None
         ):
             self.close(actor)
 

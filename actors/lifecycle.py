@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from greenroom.actors.holding import goes_on
 from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Model
 from greenroom.actors.questions import open_questions
@@ -20,7 +21,6 @@ from greenroom.actors.session import SessionActor
 from greenroom.actors.terms import ANSWER, EXPIRY, WAITING
 from greenroom.actors.watch import watch
 from greenroom.protocol.errors import GreenroomError
-from greenroom.protocol.phase import Phase
 from greenroom.protocol.question import overdue
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ async def _revive(host: "Host") -> None:
     """Let sessions go on that have messages queued, or a turn with all its answers (R93, R161)."""
     waiting = frozenset(host.services.store.find(WAITING, ANSWER))
     async for summary in Listing(lambda: host.summaries(None)):
-        answered = summary.phase == Phase.PARKED.value and summary.session not in waiting
-        if answered or summary.phase in ("queued", "interrupted"):
+        if goes_on(summary.phase, waits=summary.session in waiting):
             try:
                 await host.activate(summary.session)
             except GreenroomError:

@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 from msgspec import structs
 
+from greenroom.actors.holds import hold_on, hold_on_stored
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import turns_of
@@ -87,7 +88,7 @@ class SessionReader:
             person=header.person,
             preset=header.preset,
             model=header.model,
-            phase=_phase(stored, header, actor),
+            phase=_phase(stored, header, actor, self.services),
             messages=tuple([entry.message for entry in entries]),
             written_by_us=tuple([n for n, e in enumerate(entries) if e.origin == "greenroom"]),
             user_messages=sum(isinstance(entry.message, UserMessage) for entry in entries),
@@ -95,7 +96,15 @@ class SessionReader:
             running=actor.turn.number if running and actor and actor.turn else None,
             has_pending_save=actor is not None and actor.phase is Phase.UNSAVED,
             cursor=Cursor(self.services.store.incarnation, stored.number, END_OF_COMMIT),
+            hold=self._hold(header, actor),
         )
+
+    def _hold(self, header: Header, actor: SessionActor | None) -> str | None:
+        if actor is not None:
+            hold = hold_on(actor)
+        else:
+            hold = hold_on_stored(self.services, self.id, header)
+        return None if hold is None else hold.id
 
     def transcript(self) -> list[TranscriptEntry]:
         """Everything that was said, by origin."""
@@ -176,8 +185,13 @@ _UNREADABLE: Final = SessionSummary(
 )
 
 
-def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
-    """A session in a listing; a header that cannot be read hides no other session (R92)."""
+def summary_of(
+    stored: Stored, actor: SessionActor | None, services: Services | None = None
+) -> SessionSummary:
+    """A session in a listing; a header that cannot be read hides no other session (R92).
+
+    Without ``services`` it is not told of a passive session whether it is held.
+    """
     try:
         header = actor.header if actor is not None else decode_header(stored.header)
     except StoreDamaged:
@@ -188,7 +202,7 @@ def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
         person=header.person,
         preset=header.preset,
         model=header.model,
-        phase=_phase(stored, header, actor),
+        phase=_phase(stored, header, actor, services),
         queued=actor.gateway.length if actor is not None else stored.queued,
         turns=header.turns,
         messages=header.messages,
@@ -198,11 +212,15 @@ def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
     )
 
 
-def _phase(stored: Stored, header: Header, actor: SessionActor | None) -> str:
+def _phase(
+    stored: Stored, header: Header, actor: SessionActor | None, services: Services | None
+) -> str:
     if actor is not None:
         return actor.phase.value
     if header.parked is not None:
         return Phase.PARKED.value
     if header.open_turn is not None:
         return "interrupted"
+    if services is not None and hold_on_stored(services, stored.session, header) is not None:
+        return Phase.HELD.value
     return "queued" if stored.queued else "idle"

@@ -8,6 +8,7 @@ import trio
 from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_cursor, check_labels, check_names
 from greenroom.actors.handle import Session
+from greenroom.actors.holding import lift, new_hold, no_hold, place
 from greenroom.actors.listing import Listing
 from greenroom.actors.questions import check_answer, open_questions, session_of
 from greenroom.actors.subscribers import Feed
@@ -16,7 +17,8 @@ from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
 from greenroom.protocol.errors import Busy, Mismatch, Missing
 from greenroom.protocol.header import Header
-from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name
+from greenroom.protocol.hold import Hold, Running
+from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name, check_text
 from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import Imported, LegacyContext, Opened
@@ -213,6 +215,84 @@ class Scope:
         session = session_of(services.store, self._tenant, question)
         name = question.id if isinstance(question, Question) else question
         return await answer_in(self._host, session, name, answer)
+
+    async def hold(
+        self,
+        *,
+        skill: str | None = None,
+        agent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        running: Running = "finish",
+        reason: str,
+        by: str,
+    ) -> Hold:
+        """Hold the sessions of this scope that fit: they start no turn until it is lifted (R159).
+
+        What is sent to them is accepted and waits; settings are refused (``Held``). A session that
+        is made or read back later is held like any other, and so is one that shows the skill from
+        its next message on. Durable and in force when this returns, over a restart too.
+
+        Args:
+            skill: only sessions that show it: bound now, in their kept prompt, or in a message;
+                by its id, or by what follows ``skills/`` in it.
+            agent: only sessions of this agent.
+            labels: only sessions with all of these labels. Without any of the three: all.
+            running: turns that run go on to their end, or ``"stop"``: they end at their next
+                boundary, behind the results of what was begun.
+            reason: why; told to whoever is refused.
+            by: who.
+
+        Returns:
+            The hold, with how many sessions it holds and how many turns it is going to stop.
+
+        Raises:
+            InvalidInput, TooLarge: a name or text that cannot be kept, or too many holds.
+            StoreFailed: it could not be written; nothing is held.
+        """
+        self._host.check_open()
+        services = self._host.services
+        made = new_hold(
+            services.world,
+            services.limits,
+            self._tenant,
+            skill=skill,
+            agent=agent,
+            labels=labels,
+            running=running,
+            reason=reason,
+            by=by,
+        )
+        return await place(self._host, made)
+
+    async def lift(self, hold: Hold | str, /, *, by: str, reason: str = "") -> None:
+        """Lift a hold, from :meth:`holds` or by its id; what it held goes on, step by step.
+
+        At most ``Limits.resumed_per_second`` sessions with something to do go on in a second; one
+        to which somebody sends a message goes on at once (R239).
+
+        Raises:
+            Missing: this scope has no such hold in force.
+            InvalidInput, TooLarge: a name or text that cannot be kept.
+            StoreFailed: it could not be written; it is in force as before.
+        """
+        self._host.check_open()
+        limits = self._host.services.limits
+        name = hold.id if isinstance(hold, Hold) else check_name(hold, "hold id", limits)
+        check_name(by, "name of who lifts", limits)
+        check_text(reason, "reason of a lift", limits.name_bytes_max)
+        found = self._host.services.holds.get(name)
+        if found is None or self._tenant not in (None, found.tenant):
+            raise no_hold(name)
+        await lift(self._host, name, by, reason)
+
+    def holds(self) -> Listing[Hold]:
+        """The holds of this scope that are in force, oldest first (R239)."""
+        services = self._host.services
+
+        def found() -> Iterator[Hold]:
+            return (each for each in services.holds.all() if self._tenant in (None, each.tenant))
+
+        return Listing(found)
 
     def feed(self, *, after: Cursor | None = None) -> Feed:
         """Every numbered event of this scope, in store order, from ``after`` on (R222).

@@ -9,6 +9,7 @@ import trio
 
 from greenroom.actors.committing import Commitments
 from greenroom.actors.gateway import Behind
+from greenroom.actors.holds import Holds
 from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.subscribers import Subscribers
@@ -21,9 +22,11 @@ from greenroom.actors.world import World
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.composition import Composition, Ingredients
 from greenroom.protocol.errors import UnknownModel
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.record import AnyRecord
+from greenroom.protocol.skill import SkillSummary
 from greenroom.store.contract import Store
 
 if TYPE_CHECKING:
@@ -72,6 +75,8 @@ class Services:
     turns: Turnstile
     reading: trio.CapacityLimiter
     """Threads that read skills and long conversations: apart from those of the tools."""
+    holds: Holds
+    """What keeps sessions from starting turns."""
     subscribers: MutableMapping[SessionId, Subscribers] = attrs.field(factory=WeakValueDictionary)
     """By session, as long as somebody reads."""
     bell: Bell = attrs.field(factory=Bell)
@@ -118,6 +123,11 @@ class Services:
         """
         departed = self.departed.get(name)
         return self.workspace.agent(name) if departed is None else departed
+
+    def skills_of(self, header: Header) -> tuple[SkillSummary, ...]:
+        """The skills that a session's agent and person have now: what may be picked (R20)."""
+        bound, available = self.workspace.skills_for(self.agent(header.agent), header.person)
+        return (*bound, *available)
 
     def model_named(self, name: str) -> Model:
         """The model that its provider calls so. Raises :class:`UnknownModel`."""

@@ -14,6 +14,7 @@ import trio
 from greenroom.actors.conversation import Conversation
 from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
+from greenroom.actors.holds import held_error, keeps_still, may_rest_held
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
 from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, read_back
@@ -35,7 +36,6 @@ from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.record import AnyRecord
-from greenroom.protocol.skill import SkillSummary
 from greenroom.store.contract import (
     Commit,
     Committed,
@@ -102,6 +102,8 @@ class SessionActor:
         A parked turn, and what is queued behind it, are in the store; who waits for its outcome
         does so here.
         """
+        if self.phase is Phase.HELD:
+            return may_rest_held(self)
         if self.phase is not Phase.PARKED:
             return self.is_quiet
         if self.turn is None or self.turn.runs or self._saving or self.answering is not None:
@@ -296,7 +298,7 @@ class SessionActor:
 
     def go_on(self) -> None:
         """Start the next turn if a message waits and none is open; or the one that is answered."""
-        if self.services.closing:
+        if self.services.closing or keeps_still(self):
             return
         if self.phase is Phase.PARKED:
             self._resume()
@@ -374,6 +376,8 @@ class SessionActor:
         """Raise what R9 and R86 say unless the session is idle."""
         if self.phase is Phase.UNSAVED:
             raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
+        if self.phase is Phase.HELD:
+            raise held_error(self)
         if not self.is_quiet:
             raise Busy(f"The session {self.id} is busy: {self.why_busy()}.", reason=self.why_busy())
 
@@ -387,13 +391,6 @@ class SessionActor:
         if self.gateway.holds(message):
             return True
         return self.turn is not None and self.turn.has(message)
-
-    def skills(self) -> tuple[SkillSummary, ...]:
-        """The skills that the session's agent and person have now: what may be picked (R20)."""
-        workspace = self.services.workspace
-        agent = self.services.agent(self.header.agent)
-        bound, available = workspace.skills_for(agent, self.header.person)
-        return (*bound, *available)
 
     def records(self) -> list[AnyRecord]:
         """What is not on disk yet, as it would be read back (R53, R84)."""

@@ -73,6 +73,8 @@ async def recall(actor: SessionActor, message: MessageId) -> bool:
                 actor.go_on()
                 raise raised(error)
     actor.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
+    # A hold may have been only about what this message picked.
+    actor.go_on()
     return True
 
 

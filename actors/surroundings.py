@@ -38,7 +38,7 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
 
     def skills(self) -> tuple[SkillSummary, ...]:
         """The skills that the session's agent and person have now."""
-        return self._actor.skills()
+        return self._actor.services.skills_of(self._actor.header)
 
     def kept_skill(self, skill: str, /) -> PinnedSkill | None:
         """A skill of the kept prompt, or the newest pinned in the conversation."""

@@ -27,6 +27,7 @@ from greenroom.actors.drafting import Draft, Refusal
 from greenroom.actors.ended import save_failed, settle
 from greenroom.actors.following import following
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.holds import hold_on
 from greenroom.actors.making_room import drafted, relieved
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
@@ -197,6 +198,9 @@ class Turn:
     async def _go(self) -> Ending | None:
         """Draft, dispatch and rounds. None: a save failed, and the actor keeps what there is."""
         actor = self.actor
+        if self.entry.seq is not None and hold_on(actor, self.entry.submission.picks):
+            # It waited for its place and nothing of it has begun: it waits on, in the queue.
+            return Ending("interrupted", "The session is held.", "held")
         draft = await drafted(self)
         if draft is None:
             return None

@@ -6,13 +6,7 @@ themselves. How a prompt is projected and how records are laid out is in the mod
 
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.argument import Like
-from greenroom.protocol.budget import (
-    Budget,
-    Spend,
-    SpendTable,
-    TokenCounter,
-    TokenEstimate,
-)
+from greenroom.protocol.budget import Budget, Spend, SpendTable, TokenCounter, TokenEstimate
 from greenroom.protocol.command import By, Pick, Submission
 from greenroom.protocol.composition import (
     Composition,
@@ -47,6 +41,7 @@ from greenroom.protocol.errors import (
     EngineFailed,
     ExtraMissing,
     GreenroomError,
+    Held,
     HostClosed,
     HostFull,
     IllegalStep,
@@ -110,6 +105,7 @@ from greenroom.protocol.event import (
     TurnStarted,
 )
 from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
+from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
     CallId,
@@ -119,6 +115,7 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
+from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
@@ -136,30 +133,12 @@ from greenroom.protocol.message import (
     is_blank,
     text_of,
 )
-from greenroom.protocol.permission import (
-    PRESETS,
-    Decision,
-    Preset,
-    PresetTable,
-    decide,
-)
+from greenroom.protocol.permission import PRESETS, Decision, Preset, PresetTable, decide
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
-from greenroom.protocol.projection import (
-    ProjectionMap,
-    SkillExpansion,
-    Source,
-)
+from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
-from greenroom.protocol.question import (
-    Allow,
-    Answer,
-    Deny,
-    Failure,
-    Question,
-    Result,
-    Withdrawn,
-)
+from greenroom.protocol.question import Allow, Answer, Deny, Failure, Question, Result, Withdrawn
 from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
     Compaction,
@@ -177,17 +156,8 @@ from greenroom.protocol.refusal import (
     VersionTaken,
     WritesUnapproved,
 )
-from greenroom.protocol.repair import (
-    Fault,
-    FaultKind,
-    repair,
-    report,
-)
-from greenroom.protocol.request import (
-    Messages,
-    ModelRequest,
-    request_digest,
-)
+from greenroom.protocol.repair import Fault, FaultKind, repair, report
+from greenroom.protocol.request import Messages, ModelRequest, request_digest
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import (
     PinnedSkill,
@@ -222,6 +192,7 @@ __all__ = [
     "Allow",
     "AmbiguousSkill",
     "Answer",
+    "AnyIntervention",
     "AssistantMessage",
     "BadArguments",
     "BadTool",
@@ -261,6 +232,10 @@ __all__ = [
     "Gate",
     "GateInForce",
     "GreenroomError",
+    "Held",
+    "Hold",
+    "HoldLifted",
+    "HoldPlaced",
     "HostClosed",
     "HostFull",
     "IllegalStep",

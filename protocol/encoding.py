@@ -65,6 +65,18 @@ def decode(data: bytes, type_: type[T], what: str = "value") -> T:
         raise InvalidInput(f"This is not a {what}: {type(error).__name__}.", what=what) from error
 
 
+def decode_stored(data: bytes, decoder: msgspec.json.Decoder[T], what: str) -> T:
+    """Read one of our values that was stored by :func:`encode`.
+
+    Raises:
+        StoreDamaged: it is none; ``what`` names it (R92).
+    """
+    try:
+        return decoder.decode(data)
+    except _FAULTS as error:
+        raise StoreDamaged(f"A stored {what} cannot be read: {type(error).__name__}.") from error
+
+
 def encode_message(message: UserMessage | AssistantMessage | ToolMessage) -> bytes:
     """Encode a conversation message: once in its life, for the store and for the model."""
     return encode(message)

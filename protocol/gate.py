@@ -19,8 +19,8 @@ import msgspec
 from msgspec import structs
 
 from greenroom.protocol.argument import Condition, Like, Scalar, fits, values_at
-from greenroom.protocol.encoding import encode_sorted
-from greenroom.protocol.errors import InvalidInput, StoreDamaged, TooLarge
+from greenroom.protocol.encoding import decode_stored, encode_sorted
+from greenroom.protocol.errors import InvalidInput, TooLarge
 from greenroom.protocol.host_name import check_host, host_named, is_among
 from greenroom.protocol.identity import SkillId, check_name, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
@@ -126,6 +126,9 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
+_commitments: Final = msgspec.json.Decoder(Commitment)
+
+
 # --- committing ----------------------------------------------------------------------------------
 
 
@@ -149,10 +152,7 @@ def gate_set_digest(encoded: bytes) -> str:
 
 def decode_commitment(data: bytes) -> Commitment:
     """Read a stored commitment. Raises :class:`StoreDamaged` if it is none."""
-    try:
-        return msgspec.json.decode(data, type=Commitment)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise StoreDamaged(f"A stored gate set cannot be read: {type(error).__name__}.") from error
+    return decode_stored(data, _commitments, "gate set")
 
 
 # --- deciding ------------------------------------------------------------------------------------

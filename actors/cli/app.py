@@ -14,7 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from greenroom.actors import Workspace, World
-from greenroom.actors.cli import asked, looking
+from greenroom.actors.cli import asked, holding, looking
 from greenroom.actors.cli import chat as chatting
 from greenroom.actors.cli import compact as compacting
 from greenroom.actors.cli import demo as demonstrating
@@ -28,6 +28,7 @@ from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.streams import OutputLost
 from greenroom.actors.cli.words import console, stamp
+from greenroom.protocol.hold import Running
 from greenroom.protocol.identity import DEFAULT_TENANT
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 
@@ -275,6 +276,73 @@ def answer(
         return await asked.answer(console(), options, question, given[0])
 
     return run(go, debug=options.debug)
+
+
+@app.command
+def hold(
+    *,
+    reason: Annotated[str, Parameter(help="Why; told to whoever is refused.")],
+    skill: Annotated[str | None, Parameter(help="Only sessions that show it.")] = None,
+    agent: Annotated[str | None, Parameter(help="Only sessions of this agent.")] = None,
+    label: Annotated[
+        tuple[str, ...], Parameter(help="NAME=VALUE; only sessions with it. May be repeated.")
+    ] = (),
+    running: Annotated[
+        Running, Parameter(help="What becomes of turns that run when it is placed in a host.")
+    ] = "finish",
+    by: Annotated[str | None, Parameter(help="Who holds; by default who is logged in.")] = None,
+    options: Stored | None = None,
+) -> int:
+    """Hold sessions of a store that no host holds: they take messages and start no turn."""
+    options = options or Stored()
+
+    async def go() -> int:
+        pairs = [each.partition("=") for each in label]
+        if not all(name and sign for name, sign, _ in pairs):
+            raise BadOption("--label is NAME=VALUE.")
+        labels = {name: value for name, _, value in pairs}
+        return await holding.hold(
+            console(),
+            options,
+            skill=skill,
+            agent=agent,
+            labels=labels,
+            running=running,
+            reason=reason,
+            by=by or getuser(),
+        )
+
+    return run(go, debug=options.debug)
+
+
+@app.command
+def lift(
+    hold: Annotated[str, Parameter(help="Its id, as `greenroom holds` lists it.")],
+    /,
+    *,
+    reason: Annotated[str, Parameter(help="Why.")] = "",
+    by: Annotated[str | None, Parameter(help="Who lifts; by default who is logged in.")] = None,
+    options: Stored | None = None,
+) -> int:
+    """Lift a hold of a store that no host holds; what it held goes on with the next host."""
+    options = options or Stored()
+    command = partial(holding.lift, console(), options, hold, reason=reason, by=by or getuser())
+    return run(command, debug=options.debug)
+
+
+@app.command
+def holds(
+    *,
+    past: Annotated[
+        bool, Parameter(negative=(), help="All that was ever held and lifted.")
+    ] = False,
+    json: Annotated[bool, Parameter(negative=(), help="One JSON object a line.")] = False,
+    options: Stored | None = None,
+) -> int:
+    """List what holds sessions of a store: who, when and why."""
+    options = options or Stored()
+    command = partial(holding.holds, console(), options, past=past, as_json=json)
+    return run(command, debug=options.debug)
 
 
 @app.command

@@ -227,11 +227,22 @@ class Chat:
         self._unanswered = True
         await self._read_anew()
         receipt = await self.session.prompt(words, skills=skills)
+        if (await self.session.state()).phase == Phase.HELD:
+            await self._tell_of_holds()
+            return
         async with self._answered() as scope, trio.open_nursery() as nursery:
             nursery.start_soon(self._show, receipt, scope)
             # A turn that cannot be saved ends without an event: who waits is told.
             outcome = await self.session.outcome(receipt)
             self._unanswered = outcome.end != "done"
+
+    async def _tell_of_holds(self) -> None:
+        """The message is kept; nobody can lift a hold while this has the store."""
+        held = (await self.session.state()).hold
+        async for each in self.host.holds():
+            if each.id == held:
+                self.view.note(f"held by {each.by}: {plain(each.reason)}")
+                self.view.note(f"the message waits; to let it go on: greenroom lift {each.id}")
 
     @asynccontextmanager
     async def _answered(self) -> AsyncGenerator[trio.CancelScope]:

@@ -66,12 +66,17 @@ async def open_reading(options: Options) -> AsyncGenerator[Store]:
         NotAStore: there is none; and whatever else :func:`open_store` raises.
     """
     if options.store is None and not await trio.Path(options.path).exists():
-        raise NotAStore(
-            f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.",
-            way_out="Begin one there, or give the folder of another with --store.",
-        )
+        raise nothing_kept(options)
     async with open_store(options.path, read_only=True) as store:
         yield store
+
+
+def nothing_kept(options: Options) -> NotAStore:
+    """What there is to say where no store was made yet."""
+    return NotAStore(
+        f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.",
+        way_out="Begin one there, or give the folder of another with --store.",
+    )
 
 
 def found(store: Store, tenant: str, key: str) -> Found:

@@ -13,6 +13,7 @@ import msgspec
 from greenroom.protocol import errors, refusal
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.event import Event, TextDelta, ToolProgress
+from greenroom.protocol.hold import Hold
 from greenroom.protocol.question import Answer, Question
 from greenroom.protocol.receipt import Compaction, Outcome, Receipt
 
@@ -26,6 +27,7 @@ TOLD: Final[dict[str, Any]] = {
     "Question": Question,
     "Answer": Answer,
     "Compaction": Compaction,
+    "Hold": Hold,
 }
 """What is described, by the name under which it stands in ``types``."""
 

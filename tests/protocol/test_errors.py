@@ -29,6 +29,7 @@ CODES = {
     "EngineFailed": ("engine_failed", 503),
     "ExtraMissing": ("extra_missing", 501),
     "GreenroomError": ("greenroom", 500),
+    "Held": ("held", 409),
     "HostFull": ("host_full", 503),
     "IllegalStep": ("illegal_step", 409),
     "InvalidInput": ("invalid_input", 400),
