@@ -29,6 +29,7 @@ from greenroom.actors.models.port import (
 from greenroom.actors.reloading import Changes
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Policy
+from greenroom.actors.spending import SpendReport
 from greenroom.actors.subscribers import Events, Feed
 from greenroom.actors.tool import Later, Tool, ToolContext, tool
 from greenroom.actors.workspace import SAMPLE, Workspace
@@ -51,6 +52,7 @@ __all__ = [
     "Session",
     "SessionInfo",
     "Sink",
+    "SpendReport",
     "Tool",
     "ToolContext",
     "Workspace",

@@ -28,12 +28,7 @@ from greenroom.actors.settling import unsaved
 from greenroom.actors.subscribers import Events
 from greenroom.actors.waits import RUNNING
 from greenroom.protocol.account import outcome_of
-from greenroom.protocol.errors import (
-    Missing,
-    Refused,
-    SaveFailed,
-    WouldWaitForItself,
-)
+from greenroom.protocol.errors import Missing, Refused, SaveFailed, WouldWaitForItself
 from greenroom.protocol.identity import MessageId, SessionId, TurnId, check_name
 from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
@@ -354,7 +349,7 @@ class Session:
         return Listing(self._reader.transcript)
 
     def turns(self) -> Listing[TurnRecord]:
-        """What shaped each turn, and how it ended (R76)."""
+        """What shaped each turn, at its versions, and how it ended (R76, R77)."""
         return Listing(self._reader.turns)
 
     async def request(self, turn: TurnId, /, *, round: int = -1) -> SentRequest:  # noqa: A002

@@ -13,6 +13,7 @@ from msgspec import structs
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import turns_of
+from greenroom.protocol.composition import Composition
 from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import Missing, StoreDamaged
 from greenroom.protocol.identity import SessionId, TurnId
@@ -32,6 +33,7 @@ from greenroom.protocol.rebuild import (
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Opened, Returned
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.shaping import shaped
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
 from greenroom.protocol.turn import TurnRecord
@@ -99,11 +101,12 @@ class SessionReader:
         return transcript_of(self.records())
 
     def turns(self) -> Iterator[TurnRecord]:
-        """The turns, each with the skills of its kept prompt besides those that were picked."""
-        blob = self.services.store.blob
+        """The turns, each with the skills and contributors of its kept prompts (R76, R77)."""
         for turn in turns_of(self.records(), self.header().agent):
-            kept = self.services.kept_prompts.stored(turn.composition, blob)
-            yield structs.replace(turn, skills=(*kept.uses, *turn.skills))
+            yield shaped(turn, self._composition)
+
+    def _composition(self, digest: str) -> Composition:
+        return self.services.kept_prompts.stored(digest, self._blob).composition
 
     def instructions(self) -> str:
         """The project instructions, as they were read when the session was created (R68)."""
@@ -117,7 +120,7 @@ class SessionReader:
 
     def request(self, turn: TurnId, round_: int) -> SentRequest:
         """A request, rebuilt (R196)."""
-        return request_at(self.committed(), turn, round_, self.services.store.blob)
+        return request_at(self.committed(), turn, round_, self.services.store.blob, self.id)
 
     def contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The runtime context snapshots, version-2 ones among them."""

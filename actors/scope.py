@@ -10,6 +10,7 @@ from greenroom.actors.border import check_cursor, check_labels, check_names
 from greenroom.actors.handle import Session
 from greenroom.actors.listing import Listing
 from greenroom.actors.questions import check_answer, open_questions, session_of
+from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
 from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
@@ -20,6 +21,8 @@ from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import Header, Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
+from greenroom.protocol.tokens import TokenCounter
+from greenroom.protocol.turn import SessionTurn
 from greenroom.store.contract import Create, Created, CreateVerdict, Exists, Failed, Stored
 
 if TYPE_CHECKING:
@@ -212,6 +215,37 @@ class Scope:
         session = session_of(services.store, self._tenant, question)
         name = question.id if isinstance(question, Question) else question
         return await answer_in(self._host, session, name, answer)
+
+    def turns(
+        self, *, agent: str | None = None, contributor: str | None = None
+    ) -> Listing[SessionTurn]:
+        """The turns of all sessions of this scope, as they are on disk; nothing is activated (R78).
+
+        Args:
+            agent: only those of its sessions.
+            contributor: only those that it shaped: an id for any version, or ``id@version``; of a
+                skill its id, or ``id@revision``, bound or picked.
+        """
+        check_names(self._host.services.limits, agent=agent, contributor=contributor)
+        store = self._host.services.store
+        return Listing(lambda: turns_in(store, self._tenant, agent, contributor))
+
+    async def spend(
+        self, *, agent: str | None = None, counter: TokenCounter | None = None
+    ) -> SpendReport:
+        """What each version of a contributor spent, and which turns it reached (R78).
+
+        Every session of this scope is read, one after the other: it is no question for a hot path.
+
+        Args:
+            agent: only that agent's sessions.
+            counter: how tokens are counted; None: by bytes.
+
+        Raises:
+            TooLarge: they were shaped by more versions than are reckoned with at once.
+        """
+        check_names(self._host.services.limits, agent=agent)
+        return await spend_in(self._host.services.store, self._tenant, agent, counter)
 
     def feed(self, *, after: Cursor | None = None) -> Feed:
         """Every numbered event of this scope, in store order, from ``after`` on (R222).

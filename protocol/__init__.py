@@ -5,13 +5,7 @@ themselves. How a prompt is projected and how records are laid out is in the mod
 """
 
 from greenroom.protocol.agent import AgentDeclaration
-from greenroom.protocol.budget import (
-    Budget,
-    Spend,
-    SpendTable,
-    TokenCounter,
-    TokenEstimate,
-)
+from greenroom.protocol.budget import Budget, Spend, SpendTable, TokenCounter, TokenEstimate
 from greenroom.protocol.command import By, Pick, Submission
 from greenroom.protocol.composition import (
     Composition,
@@ -114,6 +108,7 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
@@ -140,11 +135,7 @@ from greenroom.protocol.permission import (
 )
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
-from greenroom.protocol.projection import (
-    ProjectionMap,
-    SkillExpansion,
-    Source,
-)
+from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
 from greenroom.protocol.question import (
     Allow,
@@ -164,6 +155,7 @@ from greenroom.protocol.receipt import (
     ReceiptStatus,
     When,
 )
+from greenroom.protocol.reckoning import ContributorSpend, Outcomes
 from greenroom.protocol.refusal import (
     ContributorOverBudget,
     NotAuthorized,
@@ -171,17 +163,8 @@ from greenroom.protocol.refusal import (
     VersionTaken,
     WritesUnapproved,
 )
-from greenroom.protocol.repair import (
-    Fault,
-    FaultKind,
-    repair,
-    report,
-)
-from greenroom.protocol.request import (
-    Messages,
-    ModelRequest,
-    request_digest,
-)
+from greenroom.protocol.repair import Fault, FaultKind, repair, report
+from greenroom.protocol.request import Messages, ModelRequest, request_digest
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import (
     PinnedSkill,
@@ -191,6 +174,7 @@ from greenroom.protocol.skill import (
     package_revision,
     pin,
 )
+from greenroom.protocol.spending import PartSpend, kept_spend, spend_of
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import (
@@ -198,7 +182,10 @@ from greenroom.protocol.turn import (
     CallState,
     Cause,
     Effect,
+    KeptPromptUse,
     ModelCall,
+    NoteUse,
+    SessionTurn,
     SkillUse,
     TurnRecord,
 )
@@ -231,6 +218,7 @@ __all__ = [
     "Composition",
     "Content",
     "ContributorOverBudget",
+    "ContributorSpend",
     "Cursor",
     "DateCrossed",
     "Decision",
@@ -255,7 +243,9 @@ __all__ = [
     "ImagePart",
     "Ingredients",
     "InvalidInput",
+    "KeptPromptUse",
     "KeyReused",
+    "LeftOut",
     "Limits",
     "Message",
     "MessageAbsorbed",
@@ -273,11 +263,14 @@ __all__ = [
     "NotAStore",
     "NotAuthorized",
     "Note",
+    "NoteUse",
     "OpaquePart",
     "Outcome",
+    "Outcomes",
     "OverBudget",
     "Owner",
     "Part",
+    "PartSpend",
     "PendingSave",
     "PermissionChanged",
     "Phase",
@@ -311,6 +304,7 @@ __all__ = [
     "SessionOpened",
     "SessionState",
     "SessionSummary",
+    "SessionTurn",
     "SetAside",
     "SkillExpansion",
     "SkillId",
@@ -375,6 +369,7 @@ __all__ = [
     "decide",
     "is_blank",
     "is_wider",
+    "kept_spend",
     "package_revision",
     "personality",
     "pin",
@@ -383,6 +378,7 @@ __all__ = [
     "replay_text",
     "report",
     "request_digest",
+    "spend_of",
     "stance",
     "text_of",
 ]

@@ -17,12 +17,13 @@ from greenroom.protocol.record import (
     Dispatched,
     Ended,
     NotSent,
+    PlatformNote,
     Recalled,
     Responded,
     Returned,
 )
 from greenroom.protocol.telling import outcome_of_end
-from greenroom.protocol.turn import CallRecord, ModelCall, TurnRecord
+from greenroom.protocol.turn import CallRecord, KeptPromptUse, ModelCall, NoteUse, TurnRecord
 from greenroom.protocol.usage import Usage
 
 RECALLED: Final = "The message was recalled."
@@ -40,6 +41,9 @@ class _Open:
         self.model_calls: list[ModelCall] = []
         self.absorbed: list[MessageId] = []
         self.usage = Usage()
+        self.prompts = [KeptPromptUse(0, start.composition)]
+        self.notes: list[NoteUse] = []
+        self.told(start.notes, 0)
 
     def responded(self, record: Responded) -> None:
         message = decode_message(record.body)
@@ -54,6 +58,11 @@ class _Open:
         for result in results:
             tool = result.tool or self.tools.get(result.call, "")
             self.calls.append(CallRecord(result.call, tool, result.state))
+
+    def told(self, notes: Iterable[PlatformNote], round_: int) -> None:
+        for note in notes:
+            body = msgspec.Raw(bytes(note.body))  # apart from the commit that it was read in
+            self.notes.append(NoteUse(round_, note.kind, note.contributor, body))
 
     def unanswered(self, end: Ended) -> None:
         """A call of the model that brought nothing to store: it failed, or answered nothing."""
@@ -72,7 +81,7 @@ class _Open:
             agent=self.agent,
             model=start.model,
             preset=start.preset,
-            composition=start.composition,
+            prompts=tuple(self.prompts),
             skills=start.skills,
             calls=tuple(self.calls),
             model_calls=tuple(self.model_calls),
@@ -82,6 +91,8 @@ class _Open:
             end=end.end if end else None,
             reason=end.reason if end else "",
             usage=end.usage if end else self.usage,
+            with_person=start.with_person,
+            notes=tuple(self.notes),
         )
 
 
@@ -112,6 +123,7 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
         elif isinstance(record, Returned):
             running.results(record.results)
             running.requests.append(record.request)
+            running.told(record.notes, record.round + 1)
             running.absorbed.extend(steer.message for steer in record.steers)
         elif isinstance(record, Ended):
             running.results(record.results)

@@ -12,7 +12,7 @@ import msgspec
 from greenroom.protocol.command import Submission
 from greenroom.protocol.composition import Composition, decode_composition
 from greenroom.protocol.errors import Missing, StoreDamaged
-from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.identity import MessageId, SessionId, TurnId
 from greenroom.protocol.projection import (
     Origin,
     SkillExpansion,
@@ -22,7 +22,12 @@ from greenroom.protocol.projection import (
     project_assistant,
     project_user,
 )
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
+from greenroom.protocol.prompt_checkpoint import (
+    NamedSections,
+    SystemPromptCheckpoint,
+    joined,
+    replay,
+)
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
@@ -32,6 +37,7 @@ from greenroom.protocol.record import (
     Imported,
     LegacyContext,
     NotSent,
+    Opened,
     PlatformNote,
     Responded,
     Resumed,
@@ -60,6 +66,8 @@ class Projector:
         self._imported: list[Imported] = []
         """A run of imported messages, which are mended together (R48)."""
         self._place = -1
+        self._turn: TurnId | None = None
+        """The turn of the record that is taken, for the map."""
 
     def take(self, records: Iterable[AnyRecord]) -> "Projector":
         """Gather what is sent of ``records``, which follow those that were taken before."""
@@ -67,6 +75,8 @@ class Projector:
             kind = type(record)
             if self._imported and kind not in (Imported, LegacyContext):
                 self._end_import()
+            if self.sources is not None:
+                self._turn = getattr(record, "turn", None)
             step = self._STEPS.get(kind)
             if step is not None:
                 step(self, record)
@@ -86,17 +96,18 @@ class Projector:
         origin: Origin,
         message: int | None,
         expansion: SkillExpansion | None = None,
+        contributor: str = "",
     ) -> None:
         self.chunks.append(body)
         if self.sources is not None:
-            self.sources.append(Source(origin, message, expansion))
+            self.sources.append(Source(origin, message, expansion, self._turn, contributor))
 
     def _accept(self, record: Accepted) -> None:
         self._accepted[record.message] = record
 
     def _notes(self, notes: Iterable[PlatformNote]) -> None:
         for note in notes:
-            self._send(bytes(note.body), "note", None)
+            self._send(bytes(note.body), "note", None, contributor=note.contributor)
 
     def _dispatch(self, record: Dispatched) -> None:
         if record.notes:
@@ -187,6 +198,18 @@ class SentRequest(msgspec.Struct, frozen=True):
     """The digest that was committed before it was sent."""
     rebuilt: str
     """The digest of what was rebuilt."""
+    composition: Composition
+    """The kept prompt; like all that follows, what the bytes were made of and not what was sent."""
+    sections: NamedSections
+    """Of the system string, in order."""
+    sources: tuple[Source, ...]
+    """The origin of each message (R45)."""
+    preset: str
+    """The one whose permissions it tells."""
+    agent: str = ""
+    person: str | None = None
+    """The sender of the turn's message; None: nobody's part of the prompt is sent (R137)."""
+    session: SessionId | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -199,8 +222,16 @@ def request_at(
     turn: TurnId,
     round_: int,
     blob: Callable[[str], bytes | None],
+    session: SessionId | None = None,
 ) -> SentRequest:
     """Rebuild the request of one round of one turn (``round_`` -1: the turn's last).
+
+    Args:
+        records: all of a session, from its first.
+        turn: the turn's number.
+        round_: the round's number, 0 is the first.
+        blob: reads content by its hash.
+        session: whose records they are; it is only passed on.
 
     Raises:
         Missing: the turn was not dispatched, or has no such round.
@@ -221,16 +252,45 @@ def request_at(
     before = records[: index + 1]
     start = next(r for r in before if isinstance(r, Dispatched) and r.turn == turn)
     composition = composition_from(start.composition, blob)
-    chunks = Projector(composition, start.model).take(before).chunks
+    projector = Projector(composition, start.model, mapped=True).take(before)
+    sections, chunks = replay(checkpoints_of(before)), projector.chunks
     request = ModelRequest(
         model=start.model,
-        system=replay_text(checkpoints_of(before)),
+        system=joined(sections),
         tools=composition.tools,
         messages=Messages(chunks, len(chunks)),
         parameters=composition.parameters,
     )
-    place = round_ if round_ >= 0 else len(places) + round_
-    return SentRequest(turn, place, request, recorded, request_digest(request))
+    first = records[0]
+    return SentRequest(
+        turn,
+        round_ if round_ >= 0 else len(places) + round_,
+        request,
+        recorded,
+        request_digest(request),
+        composition,
+        sections,
+        tuple(projector.sources or ()),
+        _preset_of(start, before),
+        first.agent if isinstance(first, Opened) else "",
+        _person_of(start, before),
+        session,
+    )
+
+
+def _preset_of(start: Dispatched, records: Iterable[AnyRecord]) -> str:
+    """The preset in force: a turn that was parked commits to one anew (R157)."""
+    preset = start.preset
+    for record in records:
+        if isinstance(record, Resumed) and record.turn == start.turn:
+            preset = record.preset
+    return preset
+
+
+def _person_of(start: Dispatched, records: Iterable[AnyRecord]) -> str | None:
+    """The sender of the turn's message."""
+    accepted = (r for r in records if isinstance(r, Accepted) and r.message == start.message)
+    return next((record.person for record in accepted), None)
 
 
 def _check_dispatched(records: Iterable[AnyRecord], turn: TurnId) -> None:
