@@ -99,6 +99,7 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
+from greenroom.protocol.explain import Comparison, explain
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
     CallId,
@@ -126,6 +127,7 @@ from greenroom.protocol.message import (
     is_blank,
     text_of,
 )
+from greenroom.protocol.movement import Moved, Movement
 from greenroom.protocol.permission import (
     PRESETS,
     Decision,
@@ -134,6 +136,7 @@ from greenroom.protocol.permission import (
     decide,
 )
 from greenroom.protocol.phase import Phase
+from greenroom.protocol.pieces import Piece
 from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
 from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
@@ -215,6 +218,7 @@ __all__ = [
     "CallRecord",
     "CallState",
     "Cause",
+    "Comparison",
     "Composition",
     "Content",
     "ContributorOverBudget",
@@ -260,6 +264,8 @@ __all__ = [
     "ModelFailed",
     "ModelRequest",
     "ModelSwitched",
+    "Moved",
+    "Movement",
     "NotAStore",
     "NotAuthorized",
     "Note",
@@ -275,6 +281,7 @@ __all__ = [
     "PermissionChanged",
     "Phase",
     "Pick",
+    "Piece",
     "PinnedSkill",
     "Placement",
     "Preset",
@@ -367,6 +374,7 @@ __all__ = [
     "check_contribution",
     "compose",
     "decide",
+    "explain",
     "is_blank",
     "is_wider",
     "kept_spend",
