@@ -34,6 +34,7 @@ from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Opened, Returned
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.shaping import shaped
+from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
 from greenroom.protocol.turn import TurnRecord
@@ -107,6 +108,12 @@ class SessionReader:
 
     def _composition(self, digest: str) -> Composition:
         return self.services.kept_prompts.stored(digest, self._blob).composition
+
+    def skills(self) -> Iterator[SkillSummary]:
+        """The skills that its agent has and those that its person has, by id."""
+        header, workspace = self.header(), self.services.workspace
+        for given in workspace.skills_for(self.services.agent(header.agent), header.person):
+            yield from given
 
     def instructions(self) -> str:
         """The project instructions, as they were read when the session was created (R68)."""

@@ -17,6 +17,7 @@ from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
 from greenroom.protocol.errors import Busy, Mismatch, Missing
 from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name
+from greenroom.protocol.permission import Preset
 from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import Header, Imported, LegacyContext, Opened
@@ -185,6 +186,10 @@ class Scope:
                 yield each
 
         return Listing(found)
+
+    def presets(self) -> tuple[Preset, ...]:
+        """The permission presets to choose from, the strictest first: for a picker (R99)."""
+        return tuple(self._host.services.workspace.presets)
 
     def questions(self, *, kind: Kind | None = None) -> Listing[Question]:
         """What waits for an answer in this scope, oldest first; nothing is activated (R223).
