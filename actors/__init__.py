@@ -15,6 +15,7 @@ Guarantees, in short:
 ``open_host`` is where to begin; models are in :mod:`greenroom.actors.models`.
 """
 
+from greenroom.actors.contributors_listed import ListedContributor, contributors_in
 from greenroom.actors.handle import Session
 from greenroom.actors.host import Host, open_host
 from greenroom.actors.listing import Listing
@@ -43,6 +44,7 @@ __all__ = [
     "Feed",
     "Host",
     "Later",
+    "ListedContributor",
     "Listing",
     "Model",
     "ModelResponse",
@@ -57,6 +59,7 @@ __all__ = [
     "ToolContext",
     "Workspace",
     "World",
+    "contributors_in",
     "open_host",
     "tool",
 ]
