@@ -31,8 +31,9 @@ from greenroom.protocol.errors import (
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.parked import parked_of
 from greenroom.protocol.phase import Phase
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay, whole
-from greenroom.protocol.rebuild import Projector, submission_of
+from greenroom.protocol.rebuild import submission_of
 from greenroom.protocol.record import Accepted
 from greenroom.protocol.runtime_context import check_anchors
 from greenroom.protocol.tally import Tally

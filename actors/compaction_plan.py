@@ -30,7 +30,7 @@ from greenroom.protocol.compaction import (
 from greenroom.protocol.errors import OverBudget
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
-from greenroom.protocol.rebuild import Projector
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.record import Compacted, SummaryCall
 from greenroom.protocol.request import Messages
 from greenroom.protocol.wording import wording_of

@@ -74,7 +74,10 @@ def given_in_code(
 
 
 def install(declarations: Declarations) -> tuple[Installed, tuple[str, ...]]:
-    """Install all of it; what is refused is a fault, with the figures if it is over its budget."""
+    """Install all of it; what is refused is a fault, with the figures if it is over its budget.
+
+    The refusals can be read in what is returned, too (R103).
+    """
     terms = Terms(by=BY, authorities=TRUSTED)
     installed, faults = Installed(), list(declarations.faults)
     for place, declaration in declarations.declared:
@@ -84,10 +87,16 @@ def install(declarations: Declarations) -> tuple[Installed, tuple[str, ...]]:
         try:
             if isinstance(declaration, Note) and isinstance(declaration.condition, DateCrossed):
                 check_zone(declaration.condition.zone)
-            approve = declaration.key in declarations.switches.approved
-            installed = installed.publish(declaration, terms, approve=approve)
         except Refused as error:
             faults.append(f"{place}: {error.sentence}")
+            continue
+        approve = declaration.key in declarations.switches.approved
+        installed = installed.offer(declaration, terms, approve=approve)
+        faults += [
+            f"{place}: {refused.sentence}"
+            for refused in installed.refused
+            if refused.contributor == declaration.key
+        ]
     for id_ in dict.fromkeys(declarations.switches.switched_off):
         try:
             installed = installed.switch(id_, terms, on=False)

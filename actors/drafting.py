@@ -26,7 +26,7 @@ from greenroom.protocol.identity import TurnId
 from greenroom.protocol.message import ToolCall
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.projection import project_user
-from greenroom.protocol.rebuild import Projector
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import Dispatched, PlatformNote
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of

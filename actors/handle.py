@@ -28,11 +28,7 @@ from greenroom.actors.settings import configure, dispose, recall
 from greenroom.actors.settling import unsaved
 from greenroom.actors.subscribers import Events
 from greenroom.protocol.account import outcome_of
-from greenroom.protocol.errors import (
-    Missing,
-    Refused,
-    SaveFailed,
-)
+from greenroom.protocol.errors import Missing, Refused, SaveFailed
 from greenroom.protocol.identity import MessageId, SessionId, TurnId, check_name
 from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
@@ -42,6 +38,7 @@ from greenroom.protocol.rebuild import SentRequest, submission_of
 from greenroom.protocol.receipt import Compaction, Cursor, Outcome, Receipt, When
 from greenroom.protocol.record import Accepted, Ended, ModelChanged, NotSent, PresetChanged
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import TurnRecord
@@ -348,8 +345,12 @@ class Session:
         return Listing(self._reader.transcript)
 
     def turns(self) -> Listing[TurnRecord]:
-        """What shaped each turn, and how it ended (R76)."""
+        """What shaped each turn, at its versions, and how it ended (R76, R77)."""
         return Listing(self._reader.turns)
+
+    def skills(self) -> Listing[SkillSummary]:
+        """What may be picked in it now, the bound ones first: for a picker (R20, R99)."""
+        return Listing(self._reader.skills)
 
     async def request(self, turn: TurnId, /, *, round: int = -1) -> SentRequest:  # noqa: A002
         """A request that was sent, rebuilt from the store to the byte (R196)."""

@@ -104,6 +104,7 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
+from greenroom.protocol.explain import Comparison, explain
 from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
 from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
@@ -116,6 +117,7 @@ from greenroom.protocol.identity import (
     TurnId,
 )
 from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
@@ -133,8 +135,10 @@ from greenroom.protocol.message import (
     is_blank,
     text_of,
 )
+from greenroom.protocol.movement import Moved, Movement
 from greenroom.protocol.permission import PRESETS, Decision, Preset, PresetTable, decide
 from greenroom.protocol.phase import Phase
+from greenroom.protocol.pieces import Piece
 from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
 from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
@@ -149,6 +153,7 @@ from greenroom.protocol.receipt import (
     ReceiptStatus,
     When,
 )
+from greenroom.protocol.reckoning import ContributorSpend, Outcomes
 from greenroom.protocol.refusal import (
     ContributorOverBudget,
     NotAuthorized,
@@ -167,6 +172,7 @@ from greenroom.protocol.skill import (
     package_revision,
     pin,
 )
+from greenroom.protocol.spending import PartSpend, kept_spend, spend_of
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import (
@@ -174,7 +180,10 @@ from greenroom.protocol.turn import (
     CallState,
     Cause,
     Effect,
+    KeptPromptUse,
     ModelCall,
+    NoteUse,
+    SessionTurn,
     SkillUse,
     TurnRecord,
 )
@@ -207,9 +216,11 @@ __all__ = [
     "Cause",
     "Commitment",
     "Compaction",
+    "Comparison",
     "Composition",
     "Content",
     "ContributorOverBudget",
+    "ContributorSpend",
     "ConversationCompacted",
     "Cursor",
     "DateCrossed",
@@ -243,7 +254,9 @@ __all__ = [
     "ImagePart",
     "Ingredients",
     "InvalidInput",
+    "KeptPromptUse",
     "KeyReused",
+    "LeftOut",
     "Like",
     "Limits",
     "Message",
@@ -259,18 +272,24 @@ __all__ = [
     "ModelFailed",
     "ModelRequest",
     "ModelSwitched",
+    "Moved",
+    "Movement",
     "NotAStore",
     "NotAuthorized",
     "Note",
+    "NoteUse",
     "OpaquePart",
     "Outcome",
+    "Outcomes",
     "OverBudget",
     "Owner",
     "Part",
+    "PartSpend",
     "PendingSave",
     "PermissionChanged",
     "Phase",
     "Pick",
+    "Piece",
     "PinnedSkill",
     "Placement",
     "Preset",
@@ -301,6 +320,7 @@ __all__ = [
     "SessionOpened",
     "SessionState",
     "SessionSummary",
+    "SessionTurn",
     "SetAside",
     "SkillExpansion",
     "SkillId",
@@ -364,8 +384,10 @@ __all__ = [
     "compose",
     "decide",
     "decode_commitment",
+    "explain",
     "is_blank",
     "is_wider",
+    "kept_spend",
     "package_revision",
     "personality",
     "pin",
@@ -374,6 +396,7 @@ __all__ = [
     "replay_text",
     "report",
     "request_digest",
+    "spend_of",
     "stance",
     "text_of",
 ]

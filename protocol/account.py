@@ -18,6 +18,7 @@ from greenroom.protocol.record import (
     Dispatched,
     Ended,
     NotSent,
+    PlatformNote,
     Recalled,
     Responded,
     Resumed,
@@ -25,7 +26,7 @@ from greenroom.protocol.record import (
     SummaryCall,
 )
 from greenroom.protocol.telling import outcome_of_end
-from greenroom.protocol.turn import CallRecord, ModelCall, TurnRecord
+from greenroom.protocol.turn import CallRecord, KeptPromptUse, ModelCall, NoteUse, TurnRecord
 from greenroom.protocol.usage import Usage
 
 RECALLED: Final = "The message was recalled."
@@ -46,6 +47,9 @@ class _Open:
         self.absorbed: list[MessageId] = []
         self.usage = Usage()
         self.gates = [start.gates]
+        self.prompts = [KeptPromptUse(0, start.composition)]
+        self.notes: list[NoteUse] = []
+        self.told(start.notes, 0)
 
     def take(self, record: AnyRecord) -> None:
         match record:
@@ -64,6 +68,11 @@ class _Open:
             case _:
                 pass
 
+    def told(self, notes: Iterable[PlatformNote], round_: int) -> None:
+        for note in notes:
+            body = msgspec.Raw(bytes(note.body))  # apart from the commit that it was read in
+            self.notes.append(NoteUse(round_, note.kind, note.contributor, body))
+
     def responded(self, record: Responded) -> None:
         message = decode_message(record.body)
         assert isinstance(message, AssistantMessage)
@@ -75,10 +84,12 @@ class _Open:
     def returned(self, record: Returned) -> None:
         self.results(record.results)
         self.request, self.round = record.request, record.round + 1
+        self.told(record.notes, self.round)
         self.absorbed.extend(steer.message for steer in record.steers)
 
     def compacted(self, record: Compacted) -> None:
         self.request = record.request or self.request
+        self.prompts.append(KeptPromptUse(self.round, record.composition))
         self.summarised(record.calls)
 
     def summarised(self, calls: Iterable[SummaryCall]) -> None:
@@ -109,7 +120,7 @@ class _Open:
             agent=self.agent,
             model=start.model,
             preset=start.preset,
-            composition=start.composition,
+            prompts=tuple(self.prompts),
             skills=start.skills,
             calls=tuple(self.calls),
             model_calls=tuple(self.model_calls),
@@ -120,6 +131,8 @@ class _Open:
             reason=end.reason if end else "",
             usage=end.usage if end else self.usage,
             gates=tuple(self.gates),
+            with_person=start.with_person,
+            notes=tuple(self.notes),
         )
 
 

@@ -9,7 +9,7 @@ results, adds two numbers (R105). Only a refusal counts again, to say where it a
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 import msgspec
@@ -30,6 +30,7 @@ __all__ = [
     "check",
     "images_in",
     "message_tokens",
+    "request_rows",
     "room_for_conversation",
     "spend_table",
 ]
@@ -179,13 +180,33 @@ def spend_table(
     """
     return SpendTable(
         rows=(
-            *_fixed_rows(composition, system, counter),
-            *_message_rows(messages, sources, counter, image_tokens),
+            *request_rows(
+                composition,
+                system,
+                messages,
+                counter,
+                image_tokens=image_tokens,
+                sources=sources,
+            ),
             Spend("output reserve", "", budget.reserve),
             Spend("safety", "", budget.safety),
         ),
         window=budget.window,
     )
+
+
+def request_rows(
+    composition: Composition,
+    system: SystemString,
+    messages: Sequence[bytes],
+    counter: TokenCounter,
+    *,
+    image_tokens: int = 0,
+    sources: Sequence[Source] = (),
+) -> Iterator[Spend]:
+    """The rows of :func:`spend_table` for what is sent, without reserve and safety."""
+    yield from _fixed_rows(composition, system, counter)
+    yield from _message_rows(messages, sources, counter, image_tokens)
 
 
 _MAYBE_IMAGE: Final = b'"image"'
@@ -209,15 +230,16 @@ def _message_rows(
     counter: TokenCounter,
     image_tokens: int,
 ) -> _Rows:
-    """A row for each group of messages, and one for all images."""
-    groups: dict[str, int] = {}
+    """A row for each group of messages (of each contributor), and one for all images."""
+    groups: dict[tuple[str, str], int] = {}
     images = 0
     for index, body in enumerate(messages):
-        group = _group_of(body, sources[index] if sources else None)
-        groups[group] = groups.get(group, 0) + counter.tokens(body)
+        source = sources[index] if sources else None
+        key = _group_of(body, source), "" if source is None else source.contributor
+        groups[key] = groups.get(key, 0) + counter.tokens(body)
         images += images_in(body)
-    for group, tokens in groups.items():
-        yield Spend(group, "", tokens)
+    for (group, contributor), tokens in groups.items():
+        yield Spend(group, contributor, tokens)
     if images:
         yield Spend("images", "", images * image_tokens)
 

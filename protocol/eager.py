@@ -5,7 +5,7 @@ conversation goes on (R144): a contributor of the workspace cannot keep an agent
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -13,22 +13,10 @@ from msgspec import structs
 from greenroom.protocol.contributor import EagerLoad, EagerRun, ToolFacts
 from greenroom.protocol.contributor_rules import check_tools
 from greenroom.protocol.errors import Refused
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.skill import PinnedSkill
 
-Why: TypeAlias = Literal["over_budget", "skill_not_bound", "no_such_file", "tool_refused"]
-
-
-class LeftOut(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A contribution that is not in a composition although it is installed, and why."""
-
-    contributor: str
-    """``id@version``."""
-    why: Why
-    sentence: str
-    """For whoever installed it; with the figures, if it is over its budget (R103)."""
-    tokens: int = 0
-    """What it needs, if it is over its budget."""
-    budget: int = 0
+__all__ = ["Given", "LeftOut", "made_ready"]
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
