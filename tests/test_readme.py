@@ -37,6 +37,17 @@ def test_the_presets_of_the_readme_can_be_read(tmp_path: Path) -> None:
     assert Workspace.folder(tmp_path).presets.ids == ("careful",)
 
 
+def test_the_gates_of_the_readme_can_be_read(tmp_path: Path) -> None:
+    """The example of ``gates.yaml`` is one."""
+    _, example = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "a.md").write_text("Help.")
+    (tmp_path / "gates.yaml").write_text(example)
+    table = Workspace.folder(tmp_path).gate_table
+    assert [(gate.tool, gate.decision) for gate in table.gates] == [("refund", "ask")]
+    assert table.egress is not None
+
+
 def test_the_readme_names_every_key_of_an_agent() -> None:
     """A key that is added is told, and none is told that is not read."""
     table = README.read_text().partition("| key | means |")[2].partition("\n\n")[0]
