@@ -30,6 +30,7 @@ from greenroom.protocol.permission import Preset, PresetTable
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
+    from greenroom.actors.workspace import Workspace
 
 COMMITMENTS_MAX: Final = 1_024
 """Commitments kept in memory for sharing."""
@@ -53,18 +54,14 @@ class InForce(msgspec.Struct, frozen=True, gc=False):
 class Commitments:
     """The commitments in use: one object for all turns for which all of it is equal."""
 
-    _bare: dict[str, InForce] = attrs.field(factory=dict)
+    bare: dict[str, tuple["Workspace", InForce]] = attrs.field(factory=dict)
+    """By preset, of a workspace without any gates or egress: what nearly all turns commit to."""
     _known: OrderedDict[tuple[int, str, frozenset[SkillId]], tuple[GateTable, InForce]] = (
         attrs.field(factory=OrderedDict)
     )
 
     def of(self, table: GateTable, preset: Preset, skills: frozenset[SkillId]) -> InForce:
         """What a turn commits to in which the gates of these skills count."""
-        if not skills and not table.gates and table.egress is None:
-            found = self._bare.get(preset.id)
-            if found is None or found.commitment.preset is not preset:
-                found = self._bare[preset.id] = InForce(Commitment(preset))
-            return found
         key = (id(table), preset.id, skills)
         known = self._known.get(key)
         if known is not None and known[0] is table and known[1].commitment.preset is preset:
@@ -93,9 +90,15 @@ def commit(actor: "SessionActor", kept: Kept | None, pinned: Collection[SkillId]
     """
     services, header = actor.services, actor.header
     workspace, commitments = services.workspace, services.commitments
+    bare = commitments.bare.get(header.preset)
+    if bare is not None and bare[0] is workspace and not header.gates:
+        return bare[1]
     table, preset = workspace.gate_table, preset_of(workspace.presets, header)
     if not table.skills and not header.gates:
-        return commitments.of(table, preset, _NONE)
+        found = commitments.of(table, preset, _NONE)
+        if found.commitment.is_bare:
+            commitments.bare[header.preset] = (workspace, found)
+        return found
     bound = services.agent(header.agent).skills
     counted = frozenset((*bound, *kept_skills(kept), *header.skills, *pinned))
     found = commitments.of(table, preset, counted.intersection(table.skills))

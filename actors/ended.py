@@ -88,7 +88,8 @@ def _settlement(turn: "Turn", ending: Ending) -> Settlement:
 def _header(turn: "Turn", before: Header, end: Settlement) -> Header:
     known = turn.actor.services.workspace.skills
     header = settled_header(before, end.ended.messages - 1, turn.usage)
-    return showing(header, loaded_in(end.ended.results, known))
+    loaded = loaded_in(end.ended.results, known)
+    return showing(header, loaded) if loaded else header
 
 
 def _terms(turn: "Turn", header: Header) -> frozenset[tuple[str, str]] | None:

@@ -60,7 +60,7 @@ def following(
     if round_ + 1 >= limits.rounds_max:
         reason = f"The turn called the model {round_ + 1} times, its bound."
         return Ending("failed", reason, "rounds")
-    if actor.services.holds and (hold := stopping(actor)):
+    if actor.services.holds.in_force and (hold := stopping(actor)):
         return Ending("cancelled", f"Stopped by a hold of {hold.by}: {hold.reason}", "held")
     finished = this.finished(actor.services.door)
     results = [] if this.answer_saved else [this.answer.body]
@@ -88,7 +88,10 @@ def following(
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     unstored = [entry for entry in steers if entry.seq is None]
     records[:0] = [entry.acceptance("steered", turn, record.at) for entry in unstored]
-    after = showing(header, loaded_in(outcomes, actor.services.workspace.skills))
+    after, terms = header, None
+    if loaded := loaded_in(outcomes, actor.services.workspace.skills):
+        after = showing(header, loaded)
+        terms = moved_terms(actor, after, actor.kept)
     if steers:
         after = structs.replace(after, users=after.users + len(steers))
     return Following(
@@ -98,7 +101,7 @@ def following(
         steers,
         None if after is header else after,
         _blobs_of(finished, unstored),
-        moved_terms(actor, after, actor.kept),
+        terms,
     )
 
 

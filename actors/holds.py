@@ -29,38 +29,31 @@ _NONE: Final[frozenset[Pick]] = frozenset()
 
 @attrs.define(eq=False, slots=True)
 class Holds:
-    """The holds in force, in the order in which they were placed."""
+    """What holds sessions now."""
 
-    _by_id: dict[str, Hold]
+    in_force: tuple[Hold, ...]
+    """In the order in which they were placed."""
 
     @classmethod
     def stored(cls, store: Store) -> "Holds":
         """Those that stand in a store. Raises :class:`StoreDamaged`."""
-        found = [decode_hold(row.value or b"") for row in store.standing(HOLD)]
-        return cls({hold.id: hold for hold in found})
-
-    def __len__(self) -> int:
-        return len(self._by_id)
-
-    def all(self) -> tuple[Hold, ...]:
-        """All of them."""
-        return tuple(self._by_id.values())
+        return cls(tuple([decode_hold(row.value or b"") for row in store.standing(HOLD)]))
 
     def get(self, name: str) -> Hold | None:
         """The hold of that id."""
-        return self._by_id.get(name)
+        return next((hold for hold in self.in_force if hold.id == name), None)
 
     def place(self, hold: Hold) -> None:
         """It is in force: its entry is durable."""
-        self._by_id[hold.id] = hold
+        self.in_force = (*self.in_force, hold)
 
     def lift(self, name: str) -> None:
         """It is in force no more."""
-        self._by_id.pop(name, None)
+        self.in_force = tuple([hold for hold in self.in_force if hold.id != name])
 
     def check_room(self, limits: Limits) -> None:
         """Raise :class:`TooLarge` where one more would be over the bound."""
-        if len(self) >= limits.holds_max:
+        if len(self.in_force) >= limits.holds_max:
             bound = limits.holds_max
             raise TooLarge(f"There are {bound:,} holds in force, their bound.", bound=bound)
 
@@ -72,7 +65,7 @@ class Holds:
         shown: Collection[SkillId],
     ) -> Hold | None:
         """The first hold that concerns a session."""
-        for hold in self._by_id.values():
+        for hold in self.in_force:
             if is_concerned(hold, session, agent, labels, shown):
                 return hold
         return None
@@ -85,7 +78,7 @@ def hold_on(actor: "SessionActor", picks: Iterable[Pick] | None = None) -> Hold 
     skill which is held waits, whatever else its session shows.
     """
     holds = actor.services.holds
-    if not holds:
+    if not holds.in_force:
         return None
     if picks is None:
         # A parked turn goes on whatever is queued behind it.
@@ -97,7 +90,7 @@ def hold_on(actor: "SessionActor", picks: Iterable[Pick] | None = None) -> Hold 
 
 def hold_on_stored(services: "Services", session: SessionId, header: Header) -> Hold | None:
     """The hold that concerns a passive session; its queue is not looked at."""
-    if not services.holds:
+    if not services.holds.in_force:
         return None
     shown = _shown(services, header, _kept(services, header))
     return services.holds.first_on(session, header.agent, header.labels, shown)
@@ -122,7 +115,7 @@ def _shown(
 
 def keeps_still(actor: "SessionActor") -> bool:
     """Whether a hold keeps a session from starting or resuming a turn; its phase says so then."""
-    if not actor.services.holds and actor.phase is not Phase.HELD:
+    if not actor.services.holds.in_force and actor.phase is not Phase.HELD:
         return False
     held = hold_on(actor) is not None
     if held and actor.phase is Phase.IDLE:
@@ -134,7 +127,7 @@ def keeps_still(actor: "SessionActor") -> bool:
 
 def stopping(actor: "SessionActor") -> Hold | None:
     """The hold that ends a running turn at this boundary, if one does."""
-    for hold in actor.services.holds.all():
+    for hold in actor.services.holds.in_force:
         if hold.running == "stop" and concerns(hold, actor):
             return hold
     return None

@@ -298,7 +298,7 @@ class Scope:
         services = self._host.services
 
         def found() -> Iterator[Hold]:
-            return (each for each in services.holds.all() if self._tenant in (None, each.tenant))
+            return (each for each in services.holds.in_force if self._tenant in (None, each.tenant))
 
         return Listing(found)
 

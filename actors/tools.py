@@ -171,7 +171,7 @@ class Door:
             except GreenroomError as error:
                 return Ticket(call, None, arguments, "refuse", error.sentence)
         given: dict[str, Any] | None = None
-        if not commitment.is_bare and looks_at(commitment, tool.facts):
+        if (commitment.gates or commitment.egress) and looks_at(commitment, tool.facts):
             given, fault = _read(arguments, self._limits)
             if fault:
                 # No gate can tell what such a call would do.

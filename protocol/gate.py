@@ -155,6 +155,10 @@ def decode_commitment(data: bytes) -> Commitment:
     return decode_stored(data, _commitments, "gate set")
 
 
+_SAYS: Final[Mapping[Decision, Verdict]] = {"allow": Verdict("allow"), "ask": Verdict("ask")}
+"""What a preset says that refuses nothing: it needs no words."""
+
+
 # --- deciding ------------------------------------------------------------------------------------
 
 
@@ -177,8 +181,8 @@ def decide_call(
     """
     preset = commitment.preset
     decision = decide(preset, tool.effect, confined=tool.confined)
-    first = Verdict(decision, _forbidden(tool, preset) if decision == "refuse" else "")
-    if commitment.is_bare:
+    first = Verdict(decision, _forbidden(tool, preset)) if decision == "refuse" else _SAYS[decision]
+    if not commitment.gates and commitment.egress is None:
         return first
     said = [first]
     given = {**tool.defaults, **(arguments or {})}

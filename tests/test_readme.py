@@ -37,9 +37,16 @@ def test_the_presets_of_the_readme_can_be_read(tmp_path: Path) -> None:
     assert Workspace.folder(tmp_path).presets.ids == ("careful",)
 
 
+def yaml_of(beginning: str) -> str:
+    """The one example in YAML that begins so."""
+    found = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+    (example,) = [one for one in found if one.startswith(beginning)]
+    return str(example)
+
+
 def test_the_contributor_of_the_readme_can_be_read(tmp_path: Path) -> None:
     """R131: the example is a declaration, and names every field that a text has."""
-    _, example = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+    example = yaml_of("kind: text")
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "a.md").write_text("Help.")
     (tmp_path / "contributors").mkdir()
@@ -64,6 +71,17 @@ def test_the_readme_names_every_field_of_the_other_kinds() -> None:
     for name, kind in (("eager_load", EagerLoad), ("eager_run", EagerRun), ("note", Note)):
         named = set(re.findall(r"`(\w+)`", rows[name]))
         assert named >= {*kind.__struct_fields__} - common
+
+
+def test_the_gates_of_the_readme_can_be_read(tmp_path: Path) -> None:
+    """The example of ``gates.yaml`` is one."""
+    example = yaml_of("egress:")
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "a.md").write_text("Help.")
+    (tmp_path / "gates.yaml").write_text(example)
+    table = Workspace.folder(tmp_path).gate_table
+    assert [(gate.tool, gate.decision) for gate in table.gates] == [("refund", "ask")]
+    assert table.egress is not None
 
 
 def test_the_readme_names_every_key_of_an_agent() -> None:

@@ -82,7 +82,7 @@ async def holds(
         else:
             found = [
                 (each, len(await concerned(store, each)))
-                for each in Holds.stored(store).all()
+                for each in Holds.stored(store).in_force
                 if each.tenant in (None, options.tenant)
             ]
     if past:

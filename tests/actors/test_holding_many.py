@@ -14,8 +14,10 @@ from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.journal import HoldLifted, HoldPlaced
 from greenroom.protocol.limits import Limits
+from greenroom.protocol.question import Allow
 from greenroom.store import Enter, open_memory
 from tests.actors.held import WHY, ended, phase
+from tests.actors.policy import tools, until_asked
 from tests.actors.stage import Stage, agent, package, stage, workspace
 
 
@@ -137,6 +139,25 @@ async def test_a_message_that_picks_a_held_skill_waits(shop: Stage) -> None:
     again = await session.prompt("Hi.", skills=["plain"])
     await shop.host.lift(hold, by="x")
     assert await ended(session, again) == ["done"]
+
+
+async def test_a_parked_turn_goes_on_whatever_is_queued_behind_it() -> None:
+    """R129, R159: what a later message picks holds that message, and no turn that began before."""
+    done: list[str] = []
+    skills = [package("plain")]
+    async with stage(call("pay"), "Paid.", "Hi.", tools=tools(done), skills=skills) as on:
+        session = await on.session()
+        first = await session.prompt("Pay.")
+        await until_asked(on)
+        pick = await session.prompt("Hi.", skills=["plain"])
+        hold = await on.host.hold(skill="plain", **WHY)
+        [question] = await on.host.questions().all()
+        await on.host.answer(question, Allow("ben"))
+        assert await ended(session, first) == ["done"]
+        await wait_all_tasks_blocked()
+        assert (done, await phase(session)) == (["pay 1"], "held")
+        await on.host.lift(hold, by="x")
+        assert await ended(session, pick) == ["done"]
 
 
 async def test_several_holds_hold_until_the_last_is_lifted(shop: Stage) -> None:

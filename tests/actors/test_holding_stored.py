@@ -43,7 +43,7 @@ async def test_a_stored_hold_is_in_force_with_the_next_host_and_lifted_there_or_
         async with stage("Later.", store=store) as on:
             assert (await (await on.session()).outcome(receipt)).end == "done"
             await on.host.lift(two, by="ben")
-        assert len(Holds.stored(store)) == 0
+        assert Holds.stored(store).in_force == ()
         assert [(type(each).__name__, each.by) for each in interventions(store)] == [
             ("HoldPlaced", "ann"),
             ("HoldPlaced", "ann"),
