@@ -31,7 +31,7 @@ def settle(turn: "Turn", ending: Ending) -> None:
         header,
         blobs=end.blobs,
         # The index has no question of a turn that is over (R223).
-        terms=None if turn.asked is None else terms_of(header),
+        terms=None if turn.asked is None else terms_of(actor.id, header),
         then=partial(_settled, turn, end),
     )
 
@@ -62,7 +62,7 @@ def save_failed(turn: "Turn", sealed: Sealed, error: StoreFailed) -> None:
     failure.__cause__ = error
     end = _settlement(turn, Ending("save_failed", failure.sentence, failure.code))
     header = settled_header(sealed.header, end.ended.messages - 1, turn.usage)
-    terms = None if turn.asked is None else terms_of(header)
+    terms = None if turn.asked is None else terms_of(actor.id, header)
     behind = actor.seal(end.records, header, blobs=end.blobs, terms=terms, behind=1)
     actor.conversation.adopt(actor.conversation.plus(end.chunks))
     actor.keep_unsaved(sealed, behind)
@@ -71,6 +71,8 @@ def save_failed(turn: "Turn", sealed: Sealed, error: StoreFailed) -> None:
 
 def _settlement(turn: "Turn", ending: Ending) -> Settlement:
     services = turn.actor.services
+    if turn.open is not None:
+        turn.open.take_answers(turn.actor.id, turn.answers, services.door)
     return settlement(
         ending,
         turn.open,

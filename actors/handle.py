@@ -264,12 +264,13 @@ class Session:
             discard: give up what cannot be written; what it was is logged.
 
         Raises:
-            Busy: a turn runs.
+            Busy: a turn runs, a message waits, or somebody waits for a parked turn.
             PendingSave: something could not be written, and was not to be discarded.
         """
         actor = self._live()
         if actor is not None:
             await dispose(actor, discard=discard)
+            self._host.passivate(actor)
 
     async def flush(self) -> None:
         """Write what could not be written; no tool and no model is called again (R85)."""

@@ -11,7 +11,7 @@ from greenroom.actors.tool import Tool
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.event import ToolProgress
 from greenroom.protocol.identity import CallId
-from greenroom.protocol.record import Dispatched, Ended, Returned
+from greenroom.protocol.record import Asked, Dispatched, Ended, Returned
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
         results = (
             result
             for record in self._records()
-            if isinstance(record, Returned | Ended)
+            if isinstance(record, Asked | Returned | Ended)
             for result in record.results
         )
         if any(result.object == handle for result in results):

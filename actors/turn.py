@@ -39,9 +39,9 @@ from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, ModelFailed, SessionLost
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
-from greenroom.protocol.question import Answer, Asking
+from greenroom.protocol.question import Asking
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, Asked, Dispatched, Header
+from greenroom.protocol.record import Answered, AnyRecord, Asked, Dispatched, Header
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import KeyEntry, Known
 
@@ -75,7 +75,7 @@ class Turn:
     """The answer whose outcomes are not committed yet."""
     asked: Asked | None = None
     """What the round asked when it parked."""
-    answers: dict[str, Answer] = attrs.field(factory=dict)
+    answers: dict[str, Answered] = attrs.field(factory=dict)
     """What was answered, by question; also before it was asked (R224)."""
     added: int = 0
     """Conversation messages of this turn that are committed."""
@@ -113,10 +113,22 @@ class Turn:
             return False  # a parked turn outlives its host (R174)
         self._stop = Ending(end, reason, end)
         if self._scope is None:
-            settle(self, self._stop)
+            self._end_parked()
         else:
             self._scope.cancel()
         return True
+
+    def _end_parked(self) -> None:
+        """End a parked turn that was stopped; an answer that is on its way comes first (R160)."""
+        if self._stop is not None and self.actor.answering is None:
+            settle(self, self._stop)
+
+    def heard(self) -> None:
+        """The answer of a question was committed, or could not be."""
+        if self._scope is None and self._stop is not None:
+            self._end_parked()
+        else:
+            self.actor.go_on()
 
     def failed(self, error: GreenroomError) -> None:
         """Nothing was accepted: whoever waits for the receipt is told."""
@@ -151,6 +163,9 @@ class Turn:
             ending = self._stop
         if self.stream is not None:
             self.stream.end()
+        while actor.answering is not None:
+            # What is answered by then stands, whatever ends the turn.
+            await actor.answering.wait()
         if actor.phase is Phase.PARKED:
             self._rest(ending or self._stop)
         elif ending is None:
@@ -292,6 +307,9 @@ class Turn:
         await this.run(self.actor, draft, self._context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.
         await trio.lowlevel.checkpoint_if_cancelled()
+        while self.actor.answering is not None:
+            # Nothing is asked that is being answered already (R224).
+            await self.actor.answering.wait()
         if asking := this.asking(self.actor, self.answers):
             await ask(self, this, asking)
             return None
