@@ -12,6 +12,7 @@ from greenroom.protocol.budget import (
     TokenCounter,
     TokenEstimate,
 )
+from greenroom.protocol.catalog import Catalog
 from greenroom.protocol.command import By, Pick, Submission
 from greenroom.protocol.composition import (
     Composition,
@@ -140,6 +141,7 @@ from greenroom.protocol.permission import (
 )
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
+from greenroom.protocol.plugin import Plugin
 from greenroom.protocol.projection import (
     ProjectionMap,
     SkillExpansion,
@@ -227,6 +229,7 @@ __all__ = [
     "CallId",
     "CallRecord",
     "CallState",
+    "Catalog",
     "Cause",
     "Composition",
     "Content",
@@ -284,6 +287,7 @@ __all__ = [
     "Pick",
     "PinnedSkill",
     "Placement",
+    "Plugin",
     "Preset",
     "PresetTable",
     "ProjectionMap",
