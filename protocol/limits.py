@@ -59,7 +59,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     project_instructions_bytes_max: int = 262_144
     """Project instruction files of one session, all together."""
     plugin_bytes_max: int = 16_777_216
-    """All files of one plugin, unpacked; and its archive as it comes."""
+    """All files of one plugin, unpacked."""
     plugin_file_bytes_max: int = 1_048_576
     """One file of a plugin: whoever approves it is shown all of it."""
     plugin_files_max: int = 2_000
