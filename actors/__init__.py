@@ -26,6 +26,7 @@ from greenroom.actors.models.port import (
     SessionInfo,
     Sink,
 )
+from greenroom.actors.plugin_files import read_plugin
 from greenroom.actors.reloading import Changes
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Policy
@@ -56,5 +57,6 @@ __all__ = [
     "Workspace",
     "World",
     "open_host",
+    "read_plugin",
     "tool",
 ]

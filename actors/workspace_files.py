@@ -2,6 +2,7 @@
 
     agents/NAME.md        head: description, model, skills, ...; body: the agent's prompt
     skills/.../SKILL.md   Agent Skills packages, at most four folders deep
+    plugins/              packages of others: see :mod:`greenroom.actors.plugin_folder`
     persons/NAME.md       text about a person; head: skills and contributors that only they have
     contributors/, switches.yaml   see :mod:`greenroom.actors.contributor_files`
     presets.yaml          another table of permission presets
@@ -25,6 +26,7 @@ import msgspec
 from greenroom.actors.confined import Listed, list_folder, list_in, opened_folder, read_bytes
 from greenroom.actors.contributor_files import Declarations, read_contributors
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
+from greenroom.actors.plugin_folder import Shelf, read_shelf
 from greenroom.actors.skill_finding import find_skills
 from greenroom.actors.skill_source import ReadSkill
 from greenroom.protocol.agent import AgentDeclaration
@@ -47,7 +49,15 @@ TEXT_BYTES_MAX: Final = 1_048_576
 ENTRIES_MAX: Final = 10_000
 _NAMED: Final = {
     name.lower(): name
-    for name in ("agents", "persons", "skills", "files", "preamble.md", *INSTRUCTION_FILES)
+    for name in (
+        "agents",
+        "persons",
+        "skills",
+        "plugins",
+        "files",
+        "preamble.md",
+        *INSTRUCTION_FILES,
+    )
 } | dict.fromkeys(("presets.yaml", "presets.yml", "presets.json", "presets.toml"), "presets.yaml")
 """What is read at the top, by what it is easily written as."""
 _ONE_OF: Final = {"agents": "an agent", "persons": "a person"}
@@ -77,6 +87,8 @@ class Contents:
     skills: dict[str, ReadSkill] = attrs.field(factory=dict)
     persons: list[Person] = attrs.field(factory=list)
     contributors: Declarations = attrs.field(factory=Declarations)
+    shelf: Shelf = attrs.field(factory=Shelf)
+    """The plugins, with faults and warnings of their own."""
     preamble: str | None = None
     presets: PresetTable | None = None
     files_root: Path | None = None
@@ -114,6 +126,8 @@ def read_folder(root: Path) -> Contents:
         found.warnings += skills.warnings
     with found.about("contributors"):
         found.contributors = read_contributors(root)
+    with found.about("plugins"):
+        found.shelf = read_shelf(root)
     _read_top(found, root, top)
     return found
 
