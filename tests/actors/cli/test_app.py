@@ -13,7 +13,7 @@ import pytest
 from tests.actors.cli.commands import environment, ran, ran_without
 from tests.actors.cli.conftest import Kept
 
-COMMANDS = ("demo", "chat", "sessions", "show", "request", "schema")
+COMMANDS = ("demo", "chat", "sessions", "show", "request", "schema", "plugin")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
