@@ -27,6 +27,7 @@ from greenroom.actors.models.port import (
     SessionInfo,
     Sink,
 )
+from greenroom.actors.plugin_files import read_plugin
 from greenroom.actors.reloading import Changes
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Policy
@@ -61,5 +62,6 @@ __all__ = [
     "World",
     "contributors_in",
     "open_host",
+    "read_plugin",
     "tool",
 ]

@@ -6,7 +6,11 @@ import sys
 from pathlib import Path
 
 from greenroom.actors import Workspace
+from greenroom.actors.plugin_files import read_plugin
 from greenroom.protocol import AgentDeclaration, EagerLoad, EagerRun, Note, Text
+from greenroom.protocol.installed import TRUSTED, Terms
+from greenroom.protocol.plugin import Manifest
+from greenroom.protocol.plugin_rules import proposed
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -62,6 +66,20 @@ def test_the_contributor_of_the_readme_can_be_read(tmp_path: Path) -> None:
     )
     fields = {line.partition(":")[0] for line in example.splitlines()}
     assert fields == {"kind", *Text.__struct_fields__}
+
+
+def test_the_plugin_of_the_readme_can_be_proposed(tmp_path: Path) -> None:
+    """R162: the example is a manifest, names every field of one, and is trusted with its host."""
+    example = re.search(r"```yaml\n(id: reviewer\n.*?)```", README.read_text(), re.DOTALL)
+    assert example is not None
+    skill = tmp_path / "skills" / "review" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\ndescription: How to review.\n---\nRead twice.\n")
+    (tmp_path / "plugin.yaml").write_text(example[1])
+    plugin = read_plugin(tmp_path)
+    assert proposed(plugin, "workspace", Terms(by="ada", authorities=TRUSTED)).hosts
+    fields = re.findall(r"^(\w+):", example[1], re.MULTILINE)
+    assert set(fields) == set(Manifest.__struct_fields__)
 
 
 def test_the_readme_names_every_field_of_the_other_kinds() -> None:

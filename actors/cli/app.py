@@ -24,6 +24,7 @@ from greenroom.actors.cli.exits import USAGE
 from greenroom.actors.cli.faults import BadOption, told
 from greenroom.actors.cli.options import Common, ModelChoice, Stored
 from greenroom.actors.cli.places import data_folder, default_store, own_sample
+from greenroom.actors.cli.plugins import plugin
 from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.streams import OutputLost
@@ -56,6 +57,7 @@ app: Final = App(
     result_action="return_value",
     help_format="plaintext",
 )
+app.command(plugin)
 
 
 def run_command(arguments: list[str]) -> int:
