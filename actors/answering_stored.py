@@ -5,12 +5,12 @@ The answer is as durable as any other; the turn goes on with the next host that 
 """
 
 from greenroom.actors.asking import answer_record
-from greenroom.actors.questions import check_answer, no_question, session_of
+from greenroom.actors.questions import check_answer, no_answer, no_question, session_of
 from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
 from greenroom.protocol.encoding import decode_header, decode_records, encode_records
-from greenroom.protocol.errors import InvalidInput, Missing, SessionLost
+from greenroom.protocol.errors import Missing, SessionLost
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId, SkillId
 from greenroom.protocol.limits import DEFAULT_LIMITS
@@ -81,7 +81,7 @@ def _answering(
     if parked is None or mine is None:
         return None
     if not fits(mine.kind, answer):
-        raise InvalidInput(f"The question {name!r} is after {_WHAT[mine.kind]}.", what="answer")
+        raise no_answer(mine)
     counts = in_time(mine, answer, now)
     record, blobs = answer_record(parked.start.turn, name, counts, now, DEFAULT_LIMITS)
     left = [one for one in asking if one is not mine]
@@ -96,9 +96,6 @@ def _kept_skills(store: Store, header: Header) -> tuple[SkillId, ...]:
     if header.composition is None:
         return ()
     return tuple([skill.id for skill in composition_from(header.composition, store.blob).skills])
-
-
-_WHAT = {"approval": "an approval: allow or deny it", "result": "a result"}
 
 
 async def _claimed(store: Store, session: SessionId) -> Claimed:

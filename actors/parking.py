@@ -6,7 +6,7 @@ question has its answer, and commits anew to what is in force then; a call that 
 and is refused now is not run (R157).
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import trio
 from msgspec import structs
@@ -14,6 +14,7 @@ from msgspec import structs
 from greenroom.actors.asking import answer_record
 from greenroom.actors.drafting import draft_again
 from greenroom.actors.pending import Obstacle, Sealed, raised
+from greenroom.actors.questions import no_answer
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
 from greenroom.actors.terms import loaded_in, showing, terms_with
@@ -21,7 +22,6 @@ from greenroom.actors.tools import blobs_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import (
     GreenroomError,
-    InvalidInput,
     SessionLost,
     StoreUnavailable,
 )
@@ -140,7 +140,7 @@ async def settle_question(actor: "SessionActor", name: str, answer: Answer) -> Q
     record = turn.answers.get(name)
     if record is None:
         if not fits(asking.kind, answer):
-            raise InvalidInput(f"A question about {_WHAT[asking.kind]}.", what="answer")
+            raise no_answer(asking)
         record = await _answer(turn, asking, answer)
     at = record.at if turn.asked is None else turn.asked.at
     (question,) = shown(actor.id, turn.number, at, [asking])
@@ -157,12 +157,6 @@ async def _nothing_on_its_way(actor: "SessionActor") -> None:
             await actor.services.settled.wait()
         else:
             return
-
-
-_WHAT: Final = {
-    "approval": "an approval is answered with Allow or Deny",
-    "result": "a result is answered with Result or Failure",
-}
 
 
 def expected(turn: "Turn", name: str) -> Asking | None:

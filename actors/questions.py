@@ -13,10 +13,21 @@ from greenroom.protocol.errors import InvalidInput, Missing, StoreDamaged
 from greenroom.protocol.identity import MARK_CHARACTERS, SessionId, check_name, check_text
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.parked import questions_of
-from greenroom.protocol.question import Allow, Answer, Deny, Failure, Kind, Question, Result
+from greenroom.protocol.question import (
+    Allow,
+    Answer,
+    Asking,
+    Deny,
+    Failure,
+    Kind,
+    Question,
+    Result,
+)
 from greenroom.store.contract import Store, Stored
 
 _ANSWERS: Final = (Allow, Deny, Result, Failure)
+_NAME_SHOWN: Final = 100
+"""Characters of an id that is repeated: what is given for one may be long."""
 
 
 def open_questions(
@@ -80,7 +91,24 @@ def session_of(store: Store, tenant: str | None, question: Question | str) -> Se
 
 def no_question(name: str) -> Missing:
     """The same for one that never was and for another tenant's (R218)."""
-    return Missing(f"There is no question {name!r}.", question=name)
+    sentence = f"There is no question {name[:_NAME_SHOWN]!r}."
+    return Missing(sentence, way_out="Give the id of one, as the open ones list it.", question=name)
+
+
+def no_answer(asking: Asking) -> InvalidInput:
+    """What answers another kind of question."""
+    asks, way_out = _ASKS[asking.kind]
+    return InvalidInput(
+        f"The call of {asking.tool} {asks}, and that is no answer to it.",
+        way_out=way_out,
+        what="answer",
+    )
+
+
+_ASKS: Final = {
+    "approval": ("asks whether it may run", "Allow it or deny it."),
+    "result": ("waits for its result", "Bring the result, or say why none will come."),
+}
 
 
 def check_answer(answer: object, limits: Limits) -> Answer:

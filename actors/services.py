@@ -32,8 +32,8 @@ from greenroom.store.contract import Store
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
-APPROVAL_SECONDS_MAX: Final = 2**40
-"""Far over what anybody waits; a time after it can still be written as every reader reads it."""
+APPROVAL_SECONDS_MAX: Final = 100 * 366 * 86_400
+"""A hundred years: who waits longer waits for ever."""
 Composer: TypeAlias = Callable[[Ingredients], Composition]
 """Makes a composition of its ingredients: pure, the same bytes for the same ingredients."""
 Deps: TypeAlias = Callable[[SessionInfo], Any | Awaitable[Any]]

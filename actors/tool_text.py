@@ -15,6 +15,7 @@ from greenroom.actors.said import plain, words_of
 from greenroom.protocol.errors import BadArguments, ToolFailed
 from greenroom.protocol.identity import made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
+from greenroom.protocol.question import MOMENT_MAX
 from greenroom.protocol.skill import cut_text
 
 _AS_SQUARE: Final = str.maketrans("{}", "[]")
@@ -31,8 +32,6 @@ _SAID_MAX: Final = 500
 """Characters of a fault that are repeated."""
 _QUESTION_CHARACTERS_MAX: Final = 2_000
 """Characters of what a tool says it waits for that are kept."""
-_MOMENT_MAX: Final = 2**53
-"""The largest whole number that every reader of JSON reads exactly."""
 
 
 def _plain_text(value: object) -> str:
@@ -160,7 +159,7 @@ def _askable(later: object) -> Later:
     text, expires = later.question, later.expires
     if not isinstance(text, str):
         raise ToolFailed(f"The question of a Later is a text, not a {type(text).__name__}.")
-    if expires is not None and (type(expires) is not int or not 0 <= expires <= _MOMENT_MAX):
+    if expires is not None and (type(expires) is not int or not 0 <= expires <= MOMENT_MAX):
         raise ToolFailed("A Later expires at a whole number of milliseconds since 1970, or never.")
     return Later(made_valid(plain(text)[:_QUESTION_CHARACTERS_MAX])[0], expires)
 

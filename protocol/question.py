@@ -146,6 +146,8 @@ def in_time(asking: Asking, answer: Answer, now: int) -> Answer:
 
 POLICY = "greenroom"
 """Who answered where nobody did."""
+MOMENT_MAX = 253_402_300_799_999
+"""The last millisecond of the year 9999: a later one no calendar can show."""
 
 
 def shown(

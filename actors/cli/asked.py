@@ -8,8 +8,9 @@ from greenroom.actors import World
 from greenroom.actors.answering_stored import answer_stored
 from greenroom.actors.cli.looking import open_reading, print_json
 from greenroom.actors.cli.options import Stored
+from greenroom.actors.cli.stores import open_store
 from greenroom.actors.cli.words import counted, moment, plain, short
-from greenroom.actors.questions import open_questions
+from greenroom.actors.questions import open_questions, session_of
 from greenroom.protocol.question import (
     Allow,
     Answer,
@@ -20,7 +21,6 @@ from greenroom.protocol.question import (
     Settlement,
     Withdrawn,
 )
-from greenroom.store import open_lmdb
 
 ARGUMENTS_SHOWN: Final = 200
 
@@ -46,13 +46,18 @@ def _show(console: Console, question: Question) -> None:
     if question.text:
         console.print(plain(f"  {question.text}"))
     told = f"  session {question.session} · turn {question.turn} · {moment(question.asked)} UTC"
+    if question.expires is not None:
+        told += f" · until {moment(question.expires)}"
     console.print(plain(told), style="dim")
     console.print(f"  {question.id}", style="dim", no_wrap=True, overflow="ignore", crop=False)
 
 
 async def answer(console: Console, options: Stored, question: str, given: Answer) -> int:
     """Answer a question; 1 if it had an answer already that says otherwise."""
-    async with open_lmdb(options.path) as store:
+    async with open_reading(options) as store:
+        # What is not there makes no store, and is told beside a host that runs.
+        session_of(store, options.tenant, question)
+    async with open_store(options.path) as store:
         settled = await answer_stored(store, World(), options.tenant, question, given)
     assert settled.answer is not None
     first = settled.answer == given

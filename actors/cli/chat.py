@@ -101,10 +101,8 @@ class Chat:
     _unanswered: bool = False
     """Whether the last message was not sent, or its turn did not end as done."""
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
-    _one_at_a_time: trio.Lock = attrs.field(factory=trio.Lock)
-    """A person is asked one thing after the other."""
-    _undecided: int = 0
-    """Calls that the person is asked about, or will be."""
+    _undecided: list[Question] = attrs.field(factory=list)
+    """Calls that the person is asked about, in their order."""
     _decided: trio.Event = attrs.field(factory=trio.Event)
 
     def __attrs_post_init__(self) -> None:
@@ -319,8 +317,9 @@ class Chat:
 
     def _ask(self, question: Question, nursery: trio.Nursery, waiting: trio.CancelScope) -> None:
         if question.kind == "approval":
-            self._undecided += 1
-            nursery.start_soon(self._decide, question, waiting)
+            self._undecided.append(question)
+            if len(self._undecided) == 1:
+                nursery.start_soon(self._decide, waiting)
         else:
             self.view.note(f"waits for the result of {question.tool}: {plain(question.text)}")
             self.view.note(f"to bring it: {self.answers} {question.id} --result TEXT")
@@ -332,18 +331,20 @@ class Chat:
             await self._decided.wait()
         waiting.cancel()
 
-    async def _decide(self, question: Question, waiting: trio.CancelScope) -> None:
-        """Ask the person whether a call may run, one call after the other."""
+    async def _decide(self, waiting: trio.CancelScope) -> None:
+        """Ask the person whether calls may run, one after the other and in their order."""
         try:
-            async with self._one_at_a_time:
+            while self._undecided:
+                question = self._undecided[0]
                 answer = await self._answer_to(question)
                 if answer is None:
                     self.view.note(f"to answer later: {self.answers} {question.id} --allow")
                     waiting.cancel()
                     return
                 await self.session.answer(question.id, answer)
+                del self._undecided[0]
         finally:
-            self._undecided -= 1
+            self._undecided.clear()
             self._decided.set()
             self._decided = trio.Event()
 

@@ -49,7 +49,7 @@ WAYS_OUT: Final[Mapping[type[GreenroomError], str]] = {
     SaveFailed: "Type /flush when the disk works; nothing is run again by it.",
     StoreFull: "Free space on the disk, then type /flush or give the command again.",
     StoreTaken: "End that process, or give another folder with --store; `greenroom sessions`,"
-    " `show` and `request` read beside it.",
+    " `show`, `request` and `questions` read beside it.",
     SetAside: "Read the reason; restore a backup, or begin another conversation with --session.",
 }
 """What to do about errors whose own way out is a program's and not that of a person at a prompt."""

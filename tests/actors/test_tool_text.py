@@ -13,6 +13,7 @@ from greenroom.actors.models.scripted import call
 from greenroom.actors.tool_text import Output, check_arguments, kept_text, output_of
 from greenroom.protocol.errors import BadArguments, ToolFailed
 from greenroom.protocol.limits import Limits
+from greenroom.protocol.question import MOMENT_MAX
 from tests.actors.asked import asking, asks, calls_of
 from tests.actors.test_said import Words
 from tests.actors.world import FULL, Stage
@@ -94,7 +95,7 @@ def test_size_is_counted_in_bytes() -> None:
 
 ODD: list[Any] = [
     Later("x", expires=-1),
-    Later("x", expires=2**53 + 1),
+    Later("x", expires=MOMENT_MAX + 1),
     Later("x", expires=1.5),  # type: ignore[arg-type]
     Later("x", expires="tomorrow"),  # type: ignore[arg-type]
     Later("x", expires=True),
@@ -135,11 +136,11 @@ async def test_what_a_tool_waits_for_is_made_valid_and_has_a_bound(
     @tool(effect="read")
     async def odd() -> Later:
         """Say oddly what is waited for."""
-        return Later(text, expires=2**53)
+        return Later(text, expires=MOMENT_MAX)
 
     async with asking(stage, call("odd"), tools=[odd], preset=FULL) as session:
         [question] = await asks(session)
-        assert (question.text, question.expires) == (shown, 2**53)
+        assert (question.text, question.expires) == (shown, MOMENT_MAX)
         assert type(question.text) is str
 
 
