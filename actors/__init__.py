@@ -15,6 +15,7 @@ Guarantees, in short:
 ``open_host`` is where to begin; models are in :mod:`greenroom.actors.models`.
 """
 
+from greenroom.actors.contributors_listed import ListedContributor, contributors_in
 from greenroom.actors.handle import Session
 from greenroom.actors.host import Host, open_host
 from greenroom.actors.listing import Listing
@@ -26,8 +27,10 @@ from greenroom.actors.models.port import (
     SessionInfo,
     Sink,
 )
+from greenroom.actors.reloading import Changes
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Policy
+from greenroom.actors.spending import SpendReport
 from greenroom.actors.subscribers import Events, Feed
 from greenroom.actors.tool import Later, Tool, ToolContext, tool
 from greenroom.actors.workspace import SAMPLE, Workspace
@@ -36,10 +39,12 @@ from greenroom.actors.world import World
 __all__ = [
     "SAMPLE",
     "Capabilities",
+    "Changes",
     "Events",
     "Feed",
     "Host",
     "Later",
+    "ListedContributor",
     "Listing",
     "Model",
     "ModelResponse",
@@ -49,10 +54,12 @@ __all__ = [
     "Session",
     "SessionInfo",
     "Sink",
+    "SpendReport",
     "Tool",
     "ToolContext",
     "Workspace",
     "World",
+    "contributors_in",
     "open_host",
     "tool",
 ]

@@ -5,9 +5,12 @@ reason, and the others run (R92). The queue, the kept prompt and the prefix of t
 as they were (R169).
 """
 
+from collections.abc import Iterator, Mapping
+
 from msgspec import structs
 
 from greenroom.actors.conversation import Conversation, rebuilt
+from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.interrupted import settle_interrupted
 from greenroom.actors.restoring import restore_parked
@@ -28,8 +31,9 @@ from greenroom.protocol.errors import (
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.parked import parked_of
 from greenroom.protocol.phase import Phase
-from greenroom.protocol.prompt_checkpoint import replay
-from greenroom.protocol.rebuild import Projector, submission_of
+from greenroom.protocol.projector import Projector
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay, whole
+from greenroom.protocol.rebuild import submission_of
 from greenroom.protocol.record import Accepted
 from greenroom.protocol.runtime_context import check_anchors
 from greenroom.protocol.tally import Tally
@@ -96,7 +100,8 @@ def _read_back(
         kept = services.kept_prompts.stored(header.composition, store.blob)
         projector = Projector(kept.composition, kept.composition.model)
         conversation = rebuilt(projector.take(records).chunks)
-        sent = replay(tally.checkpoints)
+        if tally.checkpoints:
+            sent = replay(_checkpoints(services, tally))
     actor = SessionActor(
         services,
         session,
@@ -109,10 +114,20 @@ def _read_back(
         _gateway(services, session),
         kept,
         sent,
+        told=Told(tally.settled, about=tally.told),
     )
     if parked is not None:
         restore_parked(actor, parked, records)
     return actor, tally
+
+
+def _checkpoints(services: Services, tally: Tally) -> Iterator[SystemPromptCheckpoint]:
+    """The checkpoints whole, with the texts of the compositions that they name."""
+    for digest, checkpoint in tally.checkpoints:
+        texts: Mapping[str, str] = {}
+        if checkpoint.kept:
+            texts = services.kept_prompts.stored(digest, services.store.blob).texts
+        yield whole(checkpoint, texts)
 
 
 def _gateway(services: Services, session: SessionId) -> Gateway:

@@ -101,7 +101,9 @@ def admitted(actor: SessionActor, words: Words, by: By = "person") -> Admitted:
     content, text = words.held.content, text_of(words.held.content)
     picks: tuple[Pick, ...] = ()
     if words.skills or "$" in text:
-        picks = resolve_picks(words.skills, text, actor.skills(), actor.services.limits)
+        picks = resolve_picks(
+            words.skills, text, actor.services.skills_of(actor.header), actor.services.limits
+        )
     if is_blank(content) and not picks:
         raise EmptyMessage("There is nothing in the message.")
     submission = Submission(

@@ -10,12 +10,13 @@ from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
 from greenroom.protocol.encoding import decode_header, decode_records, encode_records
 from greenroom.protocol.errors import InvalidInput, Missing, SessionLost
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId, SkillId
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.parked import open_in, parked_of, questions_of
 from greenroom.protocol.question import Answer, Question, fits
 from greenroom.protocol.rebuild import composition_from
-from greenroom.protocol.record import Answered, AnyRecord, Header
+from greenroom.protocol.record import Answered, AnyRecord
 from greenroom.protocol.tally import Tally
 from greenroom.store.contract import (
     Claim,

@@ -105,6 +105,15 @@ async def read_object(
     return Output(shown_range(part, what), part.mended, skill=skill)
 
 
+def shown_file(data: bytes, path: str, revision: str) -> str:
+    """What ``read_object`` returns of a kept skill's file; an eager load shows the same (R143)."""
+    return shown_range(range_of(data, 0, LENGTH_DEFAULT, path), _of_kept(path, revision))
+
+
+def _of_kept(path: str, revision: str) -> str:
+    return f"{path}, kept revision {revision}"
+
+
 async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str, SkillId]:
     """A file of a skill, what to call it, and whose it is; of a kept revision first (R202)."""
     places = [i for i, sign in enumerate(path) if sign == "/"]
@@ -115,7 +124,7 @@ async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str, Skil
             data = around.kept_file(kept, file)
             if data is None:
                 raise ToolFailed(_no_file(kept.name, file, kept.paths))
-            return data, f"{path}, kept revision {kept.revision}", kept.id
+            return data, _of_kept(path, kept.revision), kept.id
         found = _matches(around.skills(), skill)
         if found:
             package = await _current(around, _only(found, skill))

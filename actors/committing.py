@@ -24,9 +24,9 @@ from greenroom.protocol.gate import (
     encode_commitment,
     gate_set_digest,
 )
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SkillId
 from greenroom.protocol.permission import Preset, PresetTable
-from greenroom.protocol.record import Header
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
@@ -99,7 +99,7 @@ def commit(actor: "SessionActor", kept: Kept | None, pinned: Collection[SkillId]
         if found.commitment.is_bare:
             commitments.bare[header.preset] = (workspace, found)
         return found
-    bound = workspace.agent(header.agent).skills
+    bound = services.agent(header.agent).skills
     counted = frozenset((*bound, *kept_skills(kept), *header.skills, *pinned))
     found = commitments.of(table, preset, counted.intersection(table.skills))
     gone = counted.difference(workspace.skills)
@@ -116,6 +116,11 @@ def _stored(actor: "SessionActor", digest: str) -> Commitment:
     if data is None:
         raise StoreDamaged(f"The gate set {digest[:12]} is not in the store.", digest=digest)
     return decode_commitment(data)
+
+
+def preset_now(actor: "SessionActor") -> Preset:
+    """The preset under which the session's next request is made."""
+    return preset_of(actor.services.workspace.presets, actor.header)
 
 
 def preset_of(presets: PresetTable, header: Header) -> Preset:

@@ -11,10 +11,12 @@ import msgspec
 
 from greenroom.actors.committing import InForce, commit
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
+from greenroom.actors.due import may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
-from greenroom.actors.models.port import Model, SessionInfo
-from greenroom.actors.preparing import compose, pin_picks
+from greenroom.actors.models.port import Capabilities, Model, SessionInfo
+from greenroom.actors.opening import Opening, run_once
+from greenroom.actors.preparing import compose, counter_of, pin_picks
 from greenroom.actors.said import pass_on, said_by
 from greenroom.actors.tools import Door, Ticket, Toolbox
 from greenroom.protocol.budget import TokenEstimate, spend_table
@@ -24,10 +26,9 @@ from greenroom.protocol.identity import TurnId
 from greenroom.protocol.message import ToolCall
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.projection import project_user
-from greenroom.protocol.prompt_checkpoint import checkpoint_between
-from greenroom.protocol.rebuild import Projector
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import Dispatched
+from greenroom.protocol.record import Dispatched, PlatformNote
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
 from greenroom.protocol.turn import SkillUse
 from greenroom.protocol.wording import wording_of
@@ -61,14 +62,16 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
         declared, commitment = self.kept.declared, self.in_force.commitment
         return [door.decide(call, self.box, commitment, declared) for call in calls]
 
+    def tokens(self, told: Addition | Conversation) -> int:
+        """What these messages take in a request (R100)."""
+        return tokens_of(told, self.model.capabilities)
+
     def fits(self, addition: Addition) -> bool:
         """Whether a request with these messages fits the model's window (R100, R105)."""
-        can = self.model.capabilities
-        tokens = int(addition.size / can.bytes_per_token) + addition.images * can.image_tokens
-        return self.variant.budget.fits(tokens)
+        return self.variant.budget.fits(self.tokens(addition))
 
-    def spent(self, addition: Addition) -> str:
-        """The spend of a request that does not fit, by owner, as a table (R102)."""
+    def spent(self, addition: Addition, why: str = "") -> str:
+        """The spend of a request that does not fit, by owner, as a table; ``why`` before (R102)."""
         can = self.model.capabilities
         table = spend_table(
             self.variant.budget,
@@ -78,7 +81,12 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
             TokenEstimate(can.bytes_per_token),
             image_tokens=can.image_tokens,
         )
-        return f"The request does not fit the model's window.\n{table}"
+        return f"The request does not fit the model's window. {why}".strip() + f"\n{table}"
+
+
+def tokens_of(told: Addition | Conversation, can: Capabilities) -> int:
+    """What a model counts for so many bytes and images, as it is estimated (R100)."""
+    return int(told.size / can.bytes_per_token) + told.images * can.image_tokens
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
@@ -93,7 +101,10 @@ Drafted: TypeAlias = Draft | Refusal
 
 
 async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
-    """Prepare a message's turn; whatever keeps it from being sent is a refusal (R27, R80)."""
+    """Prepare a message's turn; whatever keeps it from being sent is a refusal (R27, R80).
+
+    Whether it fits the window is for the caller to see: there may be room to be made.
+    """
     actor.mapped = None
     try:
         return await _drafted(actor, entry, turn)
@@ -106,15 +117,21 @@ async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
 
 async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
     services, submission, header = actor.services, entry.submission, actor.header
-    agent = services.workspace.agent(header.agent)
+    agent = services.agent(header.agent)
     model = services.model(header.model or agent.model)
+    info, box = (
+        SessionInfo(actor.id, header.agent, submission.person, turn),
+        services.door.box(agent),
+    )
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
+    notes: tuple[PlatformNote, ...] = ()
     if kept is None or kept.composition.model != model.name:
-        composed = await compose(services, header, actor.instructions, model.name)
-        kept, blobs = composed.kept, composed.blobs
-        if header.messages:
+        kept, blobs = await _composed(actor, model, box, info)
+        if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
-            conversation = _projected_anew(actor, kept, model.name)
+            conversation = rebuilt(projected(actor, kept).chunks)
+    elif may_be_due(actor, kept):
+        notes = await notes_due(actor, kept, submission.person, turn)
     snapshot: RuntimeContextSnapshot | None = None
     if submission.picks:
         pinned = await pin_picks(services, submission.picks, kept)
@@ -126,8 +143,10 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     with_person = submission.person is not None
     variant = kept.under(now_in_force.commitment.preset, with_person=with_person)
     body = project_user(submission.body, snapshot, submission.picks, kept.composition)
-    addition = conversation.plus((body,))
-    record = _record(actor, entry, turn, kept, variant, addition, snapshot, in_force=now_in_force)
+    addition = conversation.plus((*[bytes(note.body) for note in notes], body))
+    record = _record(
+        actor, entry, turn, kept, variant, addition, snapshot, notes=notes, in_force=now_in_force
+    )
     if new := now_in_force.blobs(header):
         blobs = {**blobs, **new}
     draft = Draft(
@@ -136,17 +155,31 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         variant,
         model,
         now_in_force,
-        services.door.box(agent),
-        SessionInfo(actor.id, header.agent, submission.person, turn),
+        box,
+        info,
         conversation,
         addition,
         blobs,
     )
     if addition.images and not model.capabilities.images:
         return Refusal("not_sent", f"The model {model.name} takes no images.", "no_images")
-    if not draft.fits(addition):
-        return Refusal("not_sent", draft.spent(addition), "over_budget")
     return draft
+
+
+async def _composed(
+    actor: "SessionActor", model: Model, box: Toolbox, info: SessionInfo
+) -> tuple[Kept, dict[str, bytes]]:
+    """The kept prompt of a first turn, whose runs are made then; or for another model (R56, R59).
+
+    Another model leaves the opening as it is (R113).
+    """
+    services, before = actor.services, actor.kept
+    opened = None if before is None else before.composition
+    composed = await compose(services, actor.header, actor.instructions, model.name, opened)
+    if opened is None:
+        counter = counter_of(services, model.name)
+        await run_once(Opening(actor, composed.kept, box, info, counter))
+    return composed.kept, composed.blobs
 
 
 def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:
@@ -168,7 +201,7 @@ def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:
         kept.under(now_in_force.commitment.preset, with_person=start.with_person),
         services.model_named(start.model),
         now_in_force,
-        services.door.box(services.workspace.agent(actor.header.agent)),
+        services.door.box(services.agent(actor.header.agent)),
         SessionInfo(actor.id, actor.header.agent, person, start.turn),
         actor.conversation,
         actor.conversation.plus(()),
@@ -188,15 +221,12 @@ def _record(
     addition: Addition,
     snapshot: RuntimeContextSnapshot | None,
     *,
+    notes: tuple[PlatformNote, ...],
     in_force: InForce,
 ) -> Dispatched:
     """The open turn as it is recorded: what shaped it, and the digest of its first request."""
     header, now = actor.header, actor.services.world.now()
-    checkpoint = None
-    if variant.system.sections is not actor.sent:
-        checkpoint = checkpoint_between(
-            actor.sent, variant.system.sections, header.messages + 1, now
-        )
+    checkpoint = kept.checkpoint(actor.sent, variant.system.sections, header.messages + 1, now)
     used: tuple[SkillUse, ...] = ()
     if snapshot is not None:
         used = tuple([SkillUse(s.id, s.slug, s.revision, "person") for s in snapshot.skills])
@@ -214,12 +244,13 @@ def _record(
         checkpoint,
         used,
         entry.submission.person is not None,
+        notes,
         gates=in_force.digest,
     )
 
 
-def _projected_anew(actor: "SessionActor", kept: Kept, model: str) -> Conversation:
+def projected(actor: "SessionActor", kept: Kept) -> Projector:
     """The conversation as another kept prompt sends it: read back and projected once (R34)."""
     entries = actor.services.store.read(actor.id)
     records = [record for entry in entries for record in decode_records(entry.records)]
-    return rebuilt(Projector(kept.composition, model).take(records).chunks)
+    return Projector(kept.composition, kept.composition.model).take(records)

@@ -11,8 +11,9 @@ from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
 from greenroom.actors.terms import loaded_in, moved_terms, showing, terms_with
 from greenroom.protocol.errors import GreenroomError, SaveFailed, SessionLost, StoreFailed
+from greenroom.protocol.header import Header
 from greenroom.protocol.phase import Step
-from greenroom.protocol.record import Ended, Header
+from greenroom.protocol.record import Ended
 from greenroom.protocol.telling import outcome_of_end
 from greenroom.store.contract import Known
 
@@ -41,6 +42,7 @@ def _settled(turn: "Turn", end: Settlement, sealed: Sealed, obstacle: Obstacle |
         actor.lose(obstacle, sealed)
     else:
         actor.conversation.adopt(actor.conversation.plus(end.chunks))
+        actor.told.settled = end.ended.at
         if obstacle is None:
             actor.step(Step.SAVED)
             _tell(turn, end.ended)
@@ -77,8 +79,9 @@ def _settlement(turn: "Turn", ending: Ending) -> Settlement:
         services.world.now(),
         turn.number,
         turn.added,
-        turn.usage,
+        turn.usage + turn.relief,
         withdrawn=tuple([question.id for question in turn.waits_for]),
+        summaries=turn.summaries,
     )
 
 

@@ -19,8 +19,9 @@ from greenroom.actors.settling import Ending
 from greenroom.actors.terms import loaded_in, moved_terms, showing
 from greenroom.actors.tools import Finished, blobs_of
 from greenroom.protocol.budget import images_in
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
-from greenroom.protocol.record import AnyRecord, Header, Returned, Steer
+from greenroom.protocol.record import AnyRecord, Returned, Steer
 from greenroom.store.contract import KeyEntry
 
 if TYPE_CHECKING:
@@ -72,15 +73,15 @@ def following(
         # A steer must not end the turn that it comes into: it waits, to be a prompt of its own.
         actor.gateway.put_back([steers.pop()])
         addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
-    if not draft.fits(addition):
-        return Ending("context_full", draft.spent(addition), "over_budget")
+    # What does not fit is no request: the results are kept, and room is made for them (R89).
+    request = addition.digest.of(draft.variant.frame) if draft.fits(addition) else ""
     header, outcomes = actor.header, tuple([one.result for one in finished])
     record = Returned(
         actor.services.world.now(),
         turn,
         round_,
         outcomes,
-        addition.digest.of(draft.variant.frame),
+        request,
         tuple([Steer(e.submission.message, header.users + n) for n, e in enumerate(steers)]),
         this.notes,
     )

@@ -1,8 +1,7 @@
 """What callers hold: a handle to one session, without state; reading wakes nothing (R219)."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import trio
 from msgspec import structs
@@ -17,42 +16,35 @@ from greenroom.actors.admission import (
 )
 from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_names, check_number
+from greenroom.actors.compacting import compact, recompose
 from greenroom.actors.content import Sent
+from greenroom.actors.kept_status import KeptPromptStatus, status_of
 from greenroom.actors.listing import Listing
+from greenroom.actors.own_turn import check_feeds_another, waiting_for
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.selecting import check_selection
 from greenroom.actors.session import SessionActor
 from greenroom.actors.settings import configure, dispose, recall
 from greenroom.actors.settling import unsaved
 from greenroom.actors.subscribers import Events
-from greenroom.actors.waits import RUNNING
 from greenroom.protocol.account import outcome_of
-from greenroom.protocol.errors import (
-    Missing,
-    Refused,
-    SaveFailed,
-    WouldWaitForItself,
-)
+from greenroom.protocol.errors import Missing, Refused, SaveFailed
 from greenroom.protocol.identity import MessageId, SessionId, TurnId, check_name
 from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.question import Answer, Question
 from greenroom.protocol.rebuild import SentRequest, submission_of
-from greenroom.protocol.receipt import Cursor, Outcome, Receipt, When
+from greenroom.protocol.receipt import Compaction, Cursor, Outcome, Receipt, When
 from greenroom.protocol.record import Accepted, Ended, ModelChanged, NotSent, PresetChanged
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import TurnRecord
 
 if TYPE_CHECKING:
     from greenroom.actors.host import Host
-
-_NOBODY: Final = nullcontext()
-"""A caller who runs in no turn waits in nobody's way."""
-_RESTS: Final = frozenset({Phase.SETTLING, Phase.PARKED})
-"""Phases of an open turn in which no tool of it runs."""
 
 
 class Session:
@@ -95,7 +87,7 @@ class Session:
             StoreUnavailable: it could not be made durable and was not kept.
         """
         words = checked(content, skills, when, key, self._host.services.limits)
-        self._feeds_itself()
+        check_feeds_another(self._host, self.id)
         actor = await self._actor()
         try:
             return await accept(actor, admitted(actor, words))
@@ -116,7 +108,7 @@ class Session:
     ) -> Outcome:
         """:meth:`prompt` and :meth:`outcome` in one call (R213)."""
         words = checked(content, skills, when, key, self._host.services.limits)
-        with self._waiting():
+        with waiting_for(self._host, self.id):
             actor = await self._actor()
             try:
                 answer = await accept_and_wait(actor, admitted(actor, words))
@@ -143,7 +135,7 @@ class Session:
         if found is not None:
             await trio.lowlevel.checkpoint_if_cancelled()
             return found
-        with self._waiting():
+        with waiting_for(self._host, self.id):
             return await self._outcome(message)
 
     def _settled(self, message: MessageId) -> Outcome | None:
@@ -183,32 +175,6 @@ class Session:
             raise SaveFailed(f"What became of the message is not saved yet in {self.id}.")
         raise Missing(f"The session {self.id} has no message {message!r}.", message=message)
 
-    def _runs_in(self) -> SessionId | None:
-        """The session of this host in whose turn the caller runs, as long as that turn does."""
-        running, services = RUNNING.get(), self._host.services
-        if running is None or running.waits is not services.waits:
-            return None
-        actor = self._host.live(running.session)
-        if actor is None or actor.turn is None or actor.phase in _RESTS:
-            return None
-        return running.session if actor.turn.number == running.turn else None
-
-    def _feeds_itself(self) -> None:
-        """Refuse a tool that sends a message to its own turn, which it would keep going (P157)."""
-        if self._runs_in() == self.id:
-            raise WouldWaitForItself(
-                f"This runs inside a turn of {self.id} and would send it a message.",
-                session=str(self.id),
-                target=str(self.id),
-            )
-
-    def _waiting(self) -> AbstractContextManager[None]:
-        """Where a tool waits for this session, that is noted, and refused if it is a circle."""
-        waiter = self._runs_in()
-        if waiter is None:
-            return _NOBODY
-        return self._host.services.waits.waiting(waiter, self.id)
-
     async def recall(self, message: Receipt | MessageId, /) -> bool:
         """Take back a message that is still queued; False when it is not (R127)."""
         name = _name_of(message)
@@ -222,7 +188,7 @@ class Session:
             Missing: there is no message of that name that was not sent.
         """
         name = _name_of(message)
-        self._feeds_itself()
+        check_feeds_another(self._host, self.id)
         accepted: Accepted | None = None
         for record in self._reader.committed():
             match record:
@@ -317,6 +283,32 @@ class Session:
         record = ModelChanged(services.world.now(), model, before, by)
         await configure(actor, record, structs.replace(actor.header, model=model))
 
+    async def compact(self) -> Compaction:
+        """Put a summary in place of all but the newest turns, under a prompt composed anew (R108).
+
+        What is stored stays as it is; only what is sent from now on is shorter. A conversation too
+        short for it is composed anew, and the answer says so (R111). It is done before a turn by
+        itself where the window fills; see ``Policy.compact_at``.
+
+        Raises:
+            Busy, PendingSave: the session is not idle; nothing changed (R9).
+            ModelFailed, OverBudget: no summary came that makes requests smaller; nothing changed.
+            SaveFailed: it could not be written; ``flush()`` writes it (R110).
+        """
+        return await compact(await self._actor())
+
+    async def recompose(self) -> bool:
+        """Compose the kept prompt anew now, from what the workspace holds (R60, R111).
+
+        Returns:
+            Whether that made another prompt.
+
+        Raises:
+            Busy, PendingSave: the session is not idle; nothing changed (R9).
+            SaveFailed: it could not be written; ``flush()`` writes it.
+        """
+        return await recompose(await self._actor())
+
     async def validate_skill_selection(self, skills: Sequence[str], /) -> None:
         """Check a selection: sources are read, no model is called and nothing is written (R28).
 
@@ -324,6 +316,11 @@ class Session:
             InvalidInput, SkillNotGiven, SkillUnavailable, TooLarge: what sending it would say.
         """
         await check_selection(self._host.services, self._reader.header(), skills)
+
+    async def kept_prompt_status(self) -> KeptPromptStatus:
+        """Whether the kept prompt is current or behind, and what moved since (R67)."""
+        reader = self._reader
+        return await status_of(self._host.services, reader.header(), reader.instructions())
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -348,8 +345,12 @@ class Session:
         return Listing(self._reader.transcript)
 
     def turns(self) -> Listing[TurnRecord]:
-        """What shaped each turn, and how it ended (R76)."""
+        """What shaped each turn, at its versions, and how it ended (R76, R77)."""
         return Listing(self._reader.turns)
+
+    def skills(self) -> Listing[SkillSummary]:
+        """What may be picked in it now, the bound ones first: for a picker (R20, R99)."""
+        return Listing(self._reader.skills)
 
     async def request(self, turn: TurnId, /, *, round: int = -1) -> SentRequest:  # noqa: A002
         """A request that was sent, rebuilt from the store to the byte (R196)."""
@@ -357,6 +358,14 @@ class Session:
         check_number(round, "round")
         await trio.lowlevel.checkpoint_if_cancelled()
         return self._reader.request(turn, round)
+
+    async def summary_request(self, compaction: int = -1, /, *, call: int = -1) -> SentRequest:
+        """A request for a summary, rebuilt to the byte (R196); -1: of the last compaction.
+
+        Its ``round`` is the number of the call: one a piece, and more where it was asked again.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return self._reader.summary_request(compaction, call)
 
     async def get_runtime_contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The snapshots, those that are not on disk yet among them (R53)."""

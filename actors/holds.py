@@ -13,11 +13,11 @@ from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.terms import kept_skills
 from greenroom.protocol.command import Pick
 from greenroom.protocol.errors import Held, StoreDamaged, TooLarge
+from greenroom.protocol.header import Header
 from greenroom.protocol.hold import HOLD, Hold, decode_hold, is_concerned
 from greenroom.protocol.identity import SessionId, SkillId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.phase import Phase, Step
-from greenroom.protocol.record import Header
 from greenroom.store.contract import Store
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, overload
 import trio
 
 from greenroom.actors.activation import activated
-from greenroom.actors.border import check_cursor, check_models, check_parts
+from greenroom.actors.border import check_cursor, check_models, check_parts, check_workspace
 from greenroom.actors.holds import Holds
 from greenroom.actors.journaling import interventions
 from greenroom.actors.kept_prompt import KeptPrompts
@@ -18,6 +18,7 @@ from greenroom.actors.lifecycle import alone, ended, look_after, start_keeping, 
 from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.reading import summary_of
+from greenroom.actors.reloading import Changes, has_files, reload
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Composer, Deps, Policy, Services
 from greenroom.actors.session import SessionActor
@@ -124,8 +125,8 @@ def open_host(
     """
     check_parts(store, workspace)
     check_limits(limits)
-    world, models = world or World(), check_models(models)
-    door = _door(workspace, tools, limits, world)
+    world, models, brought = world or World(), check_models(models), tuple(tools)
+    door = _door(workspace, brought, limits, world)
     making = partial(
         Services,
         world=world,
@@ -134,6 +135,7 @@ def open_host(
         workspace=workspace,
         models=models,
         door=door,
+        tools=brought,
         kept_prompts=KeptPrompts(partial(budget_for, models, limits)),
         composer=composer,
         deps=deps,
@@ -177,7 +179,7 @@ async def _hosting(
 
 def _door(workspace: Workspace, tools: Iterable[Tool[Any]], limits: Limits, world: World) -> Door:
     """The tools, and that each agent and gate names only such as there are."""
-    door = Door(tools, limits, world.now, with_files=workspace.files_root is not None)
+    door = Door(tools, limits, world.now, with_files=has_files(workspace))
     for agent in workspace.agents.values():
         door.box(agent)
     door.check_gates(workspace.gate_table.gates)
@@ -207,6 +209,25 @@ class Host(Scope):
     def tenant(self, name: str, /) -> Scope:
         """What one tenant sees: nothing of another, nor that there is one (R218)."""
         return Scope(self, name)
+
+    async def reload(self, workspace: Workspace | None = None, /) -> Changes:
+        """Read the workspace anew, or take another; whole, or not at all (R231).
+
+        New conversations have it at once. A running one keeps its prompt until it is composed
+        anew, and is told by one note what changed (R60, R69).
+
+        Args:
+            workspace: the one to take; None reads the present one again from its folder.
+
+        Raises:
+            BrokenWorkspace: with every fault; nothing changed.
+            InvalidInput: it is no workspace.
+            UnknownTool: an agent names a tool that the host lacks; nothing changed.
+        """
+        self.check_open()
+        if workspace is not None:
+            check_workspace(workspace)
+        return await reload(self.services, workspace)
 
     # --- live sessions ------------------------------------------------------------------------
 
@@ -319,6 +340,8 @@ class Host(Scope):
                 raise PendingSave(f"The session {session} has something that is not on disk yet.")
             if actor.turn is not None:
                 actor.turn.stop("cancelled", "The session was deleted.")
+            elif actor.compaction is not None:
+                actor.compaction.cancel()
         slot: Slot[OtherVerdict] = Slot()
         record = Deleted(self.services.world.now())
 
@@ -338,7 +361,9 @@ class Host(Scope):
         shared = self.services.subscribers.get(session)
         if shared is not None:
             shared.close()
-        if actor is not None and actor.phase in (Phase.IDLE, Phase.PARKED, Phase.HELD):
+        if actor is not None and (
+            actor.phase in (Phase.IDLE, Phase.PARKED, Phase.HELD) or actor.compaction is not None
+        ):
             self.close(actor)
 
     def passivate(self, actor: SessionActor) -> None:

@@ -16,7 +16,7 @@ from greenroom.protocol.encoding import decode_message, encode_message
 from greenroom.protocol.errors import SaveFailed, SessionLost
 from greenroom.protocol.identity import CallId
 from greenroom.protocol.message import AssistantMessage, ToolMessage
-from greenroom.protocol.parked import Since, added_by, usage_of
+from greenroom.protocol.parked import Since, added_by, relief_of, usage_of
 from greenroom.protocol.record import (
     Asked,
     CallResult,
@@ -52,7 +52,7 @@ async def settle_interrupted(
         results,
         "",
         added_by(since) + len(results),
-        usage,
+        usage + relief_of(since),
     )
     header = structs.replace(
         actor.header,

@@ -125,6 +125,8 @@ async def stop(services: Services, helpers: trio.CancelScope) -> None:
     for actor in actors:
         if actor.turn is not None:
             actor.turn.stop("interrupted", "The host stopped.")
+        elif actor.compaction is not None:
+            actor.compaction.cancel()
     with trio.move_on_after(bound):
         # Where the actors' nursery failed there is no task left that could settle a turn.
         while not tasks.cancel_called and any(map(_runs, actors)):
@@ -139,7 +141,9 @@ async def stop(services: Services, helpers: trio.CancelScope) -> None:
 
 
 def _runs(actor: SessionActor) -> bool:
-    return actor.turn is not None and actor.turn.runs
+    if actor.turn is None:
+        return actor.compaction is not None
+    return actor.turn.runs
 
 
 def ended(services: Services) -> None:

@@ -6,13 +6,14 @@ import attrs
 
 from greenroom.actors.conversation import Conversation
 from greenroom.actors.drafting import Draft
-from greenroom.actors.models.port import ModelResponse
+from greenroom.actors.models.port import Model, ModelResponse, SessionInfo
 from greenroom.actors.response import checked
 from greenroom.actors.said import SAID_MAX, pass_on, plain, said_by, sentence_of
 from greenroom.actors.services import Services
 from greenroom.actors.subscribers import LiveText
 from greenroom.protocol.errors import ModelFailed
 from greenroom.protocol.identity import SessionId, TurnId, made_valid
+from greenroom.protocol.limits import Limits
 from greenroom.protocol.record import AnyRecord, Responded
 from greenroom.protocol.request import ModelRequest
 
@@ -21,7 +22,8 @@ from greenroom.protocol.request import ModelRequest
 class CallSink:
     """The sink of one call of a model: it takes words until the call is over, and none after."""
 
-    _stream: "Stream"
+    _stream: "Stream | None"
+    """None: nobody reads what is said."""
     _size_max: int
     _live: LiveText | None = None
     """None: the call is over."""
@@ -54,7 +56,7 @@ class CallSink:
     def begin(self) -> None:
         """An answer begins."""
         self._size = 0
-        self._live = self._stream.begun()
+        self._live = LiveText(0, 0, None) if self._stream is None else self._stream.begun()
 
     def close(self) -> None:
         """The call is over: what a port left behind may hold the sink, and say nothing by it."""
@@ -112,16 +114,27 @@ class Stream:
             conversation.messages(),
             kept.parameters,
         )
-        sink = CallSink(self, self.services.limits.response_bytes_max)
-        sink.begin()
-        try:
-            response = await draft.model.respond(request, draft.info, sink)
-        except BaseException as error:
-            await pass_on(error)
-            raise _failure(error, kept.model) from error
-        finally:
-            sink.close()
-        return checked(response, kept.model)
+        return await answered(draft.model, request, draft.info, self.services.limits, self)
+
+
+async def answered(
+    model: Model, request: ModelRequest, info: SessionInfo, limits: Limits, stream: Stream | None
+) -> ModelResponse:
+    """Hand a request to the model port, and wait for the whole answer.
+
+    Raises:
+        ModelFailed: whatever the port raised, or that it returned what is no answer.
+    """
+    sink = CallSink(stream, limits.response_bytes_max)
+    sink.begin()
+    try:
+        response = await model.respond(request, info, sink)
+    except BaseException as error:
+        await pass_on(error)
+        raise _failure(error, request.model) from error
+    finally:
+        sink.close()
+    return checked(response, request.model)
 
 
 def _failure(error: BaseException, model: str) -> ModelFailed:

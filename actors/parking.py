@@ -26,7 +26,6 @@ from greenroom.protocol.errors import (
 )
 from greenroom.protocol.note import approvals_note
 from greenroom.protocol.phase import Phase, Step
-from greenroom.protocol.prompt_checkpoint import checkpoint_between
 from greenroom.protocol.question import Answer, Asking, Question, fits, settled, shown
 from greenroom.protocol.record import Answered, AnyRecord, Asked, Resumed
 from greenroom.protocol.wording import wording_of
@@ -91,7 +90,7 @@ async def go_on(turn: "Turn") -> Ending | None:
         turn.number,
         draft.preset.id,
         this.intents,
-        checkpoint_between(actor.sent, sections, count, now),
+        draft.kept.checkpoint(actor.sent, sections, count, now),
         draft.in_force.digest,
     )
     # Not asked any more, whatever becomes of the commit.

@@ -14,26 +14,32 @@ from greenroom.actors.holds import hold_on, hold_on_stored
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import turns_of
+from greenroom.protocol.composition import Composition
 from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import Missing, StoreDamaged
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.message import UserMessage
 from greenroom.protocol.parked import questions_of
 from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.question import Question
 from greenroom.protocol.rebuild import (
-    Projector,
     SentRequest,
     checkpoints_of,
     composition_from,
     request_at,
+    sent_in,
 )
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext, Returned
+from greenroom.protocol.record import AnyRecord, Dispatched, LegacyContext, Opened
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.shaping import shaped
+from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState, SessionSummary
+from greenroom.protocol.summarised import summary_request_at
 from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
 from greenroom.protocol.turn import TurnRecord
 from greenroom.protocol.usage import Usage
@@ -108,11 +114,23 @@ class SessionReader:
         return transcript_of(self.records())
 
     def turns(self) -> Iterator[TurnRecord]:
-        """The turns, each with the skills of its kept prompt besides those that were picked."""
-        blob = self.services.store.blob
+        """The turns, each with the skills and contributors of its kept prompts (R76, R77)."""
         for turn in turns_of(self.records(), self.header().agent):
-            kept = self.services.kept_prompts.stored(turn.composition, blob)
-            yield structs.replace(turn, skills=(*kept.uses, *turn.skills))
+            yield shaped(turn, self._composition)
+
+    def _composition(self, digest: str) -> Composition:
+        return self.services.kept_prompts.stored(digest, self._blob).composition
+
+    def skills(self) -> Iterator[SkillSummary]:
+        """The skills that its agent has and those that its person has, by id."""
+        header, workspace = self.header(), self.services.workspace
+        for given in workspace.skills_for(self.services.agent(header.agent), header.person):
+            yield from given
+
+    def instructions(self) -> str:
+        """The project instructions, as they were read when the session was created (R68)."""
+        first = self.committed()[0]
+        return first.instructions if isinstance(first, Opened) else ""
 
     def question(self, name: str) -> Question | None:
         """A question of that id, with its answer if it has one (R223)."""
@@ -121,7 +139,11 @@ class SessionReader:
 
     def request(self, turn: TurnId, round_: int) -> SentRequest:
         """A request, rebuilt (R196)."""
-        return request_at(self.committed(), turn, round_, self.services.store.blob)
+        return request_at(self.committed(), turn, round_, self.services.store.blob, self.id)
+
+    def summary_request(self, compaction: int, call: int) -> SentRequest:
+        """A request for a summary, rebuilt (R196)."""
+        return summary_request_at(self.committed(), compaction, call, self.services.store.blob)
 
     def contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The runtime context snapshots, version-2 ones among them."""
@@ -134,7 +156,7 @@ class SessionReader:
 
     def checkpoints(self) -> tuple[SystemPromptCheckpoint, ...]:
         """The prompt checkpoints."""
-        return tuple(checkpoints_of(self.records()))
+        return tuple(checkpoints_of(self.records(), self._blob))
 
     def projection(self) -> ProjectionMap | None:
         """The map of the last dispatched request, while there is one (R47)."""
@@ -143,11 +165,10 @@ class SessionReader:
             return None
         # What could not be written was followed by no request, so it is in no map.
         records = self.committed()
-        last = max(i for i, r in enumerate(records) if isinstance(r, Dispatched | Returned))
-        start = next(r for r in reversed(records) if isinstance(r, Dispatched))
-        composition = composition_from(start.composition, self.services.store.blob)
-        projector = Projector(composition, start.model, mapped=True)
-        return ProjectionMap(tuple(projector.take(records[: last + 1]).sources or ()))
+        last = sent_in(records)[-1]
+        composition = composition_from(last.composition, self.services.store.blob)
+        projector = Projector(composition, composition.model, mapped=True)
+        return ProjectionMap(tuple(projector.take(records[: last.index + 1]).sources or ()))
 
     def _blob(self, digest: str) -> bytes | None:
         """Content by its hash, from the store or from what is not on disk yet."""

@@ -32,7 +32,7 @@ def restore_parked(actor: SessionActor, parked: Parked, records: Sequence[AnyRec
     turn.open = Round.restored(answer_from(parked.answer), parked.told, asked)
     turn.asked = asked
     turn.answers = {name: record.answer for name, record in parked.answers.items()}
-    turn.added, turn.usage = parked.added, parked.usage
+    turn.added, turn.usage, turn.relief = parked.added, parked.usage, parked.relief
     turn.park()
     actor.turn, actor.phase = turn, Phase.PARKED
 

@@ -1,6 +1,6 @@
 """The calls of one answer: each is decided, run or not, and gets its one result (R175)."""
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,7 +80,7 @@ class Round:
                 running.append(ticket)
             elif not ticket.asks:
                 self._results[call] = door.finished(call, ticket.reason, "refused")
-        around = TurnSurroundings(actor, draft)
+        around = TurnSurroundings(actor, draft.kept, draft.box, draft.info.turn)
         if len(running) == 1:
             await self._run_one(door, running[0], context, around)
         elif running:
@@ -118,6 +118,8 @@ class Round:
 
         A result that came before its call said that it comes later is taken at once (R224).
         """
+        if len(self._results) + len(self._told) == len(self.tickets):
+            return ()
         asking = []
         for ticket in self.tickets:
             call = ticket.call.id
@@ -199,19 +201,3 @@ def _named(ticket: Ticket, finished: Finished) -> Finished:
     if ticket.tool is None or ticket.tool.name == ticket.call.function.name:
         return finished
     return structs.replace(finished, result=structs.replace(finished.result, tool=ticket.tool.name))
-
-
-async def context_of_turn(actor: "SessionActor", draft: Draft) -> ToolContext[Any]:
-    """What the tools of a turn are given; the host's ``deps`` are made once for it (R220)."""
-    services = actor.services
-    deps = None if services.deps is None else services.deps(draft.info)
-    if deps is not None and isinstance(deps, Awaitable):
-        deps = await deps
-    return ToolContext(
-        session=actor.id,
-        person=draft.info.person,
-        turn=draft.info.turn,
-        call="",
-        deps=deps,
-        folder=services.workspace.files_root,
-    )

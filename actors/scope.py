@@ -11,17 +11,22 @@ from greenroom.actors.handle import Session
 from greenroom.actors.holding import lift, new_hold, no_hold, place
 from greenroom.actors.listing import Listing
 from greenroom.actors.questions import check_answer, open_questions, session_of
+from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
 from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
 from greenroom.protocol.errors import Busy, Mismatch, Missing
+from greenroom.protocol.header import Header
 from greenroom.protocol.hold import Hold, Running
 from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name, check_text
+from greenroom.protocol.permission import Preset
 from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import Header, Imported, LegacyContext, Opened
+from greenroom.protocol.record import Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
+from greenroom.protocol.tokens import TokenCounter
+from greenroom.protocol.turn import SessionTurn
 from greenroom.store.contract import Create, Created, CreateVerdict, Exists, Failed, Stored
 
 if TYPE_CHECKING:
@@ -185,6 +190,10 @@ class Scope:
 
         return Listing(found)
 
+    def presets(self) -> tuple[Preset, ...]:
+        """The permission presets to choose from, the strictest first: for a picker (R99)."""
+        return tuple(self._host.services.workspace.presets)
+
     def questions(self, *, kind: Kind | None = None) -> Listing[Question]:
         """What waits for an answer in this scope, oldest first; nothing is activated (R223).
 
@@ -292,6 +301,37 @@ class Scope:
             return (each for each in services.holds.in_force if self._tenant in (None, each.tenant))
 
         return Listing(found)
+
+    def turns(
+        self, *, agent: str | None = None, contributor: str | None = None
+    ) -> Listing[SessionTurn]:
+        """The turns of all sessions of this scope, as they are on disk; nothing is activated (R78).
+
+        Args:
+            agent: only those of its sessions.
+            contributor: only those that it shaped: an id for any version, or ``id@version``; of a
+                skill its id, or ``id@revision``, bound or picked.
+        """
+        check_names(self._host.services.limits, agent=agent, contributor=contributor)
+        store = self._host.services.store
+        return Listing(lambda: turns_in(store, self._tenant, agent, contributor))
+
+    async def spend(
+        self, *, agent: str | None = None, counter: TokenCounter | None = None
+    ) -> SpendReport:
+        """What each version of a contributor spent, and which turns it reached (R78).
+
+        Every session of this scope is read, one after the other: it is no question for a hot path.
+
+        Args:
+            agent: only that agent's sessions.
+            counter: how tokens are counted; None: by bytes.
+
+        Raises:
+            TooLarge: they were shaped by more versions than are reckoned with at once.
+        """
+        check_names(self._host.services.limits, agent=agent)
+        return await spend_in(self._host.services.store, self._tenant, agent, counter)
 
     def feed(self, *, after: Cursor | None = None) -> Feed:
         """Every numbered event of this scope, in store order, from ``after`` on (R222).

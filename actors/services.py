@@ -10,19 +10,23 @@ import trio
 from greenroom.actors.committing import Commitments
 from greenroom.actors.gateway import Behind
 from greenroom.actors.holds import Holds
-from greenroom.actors.kept_prompt import KeptPrompts
+from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.subscribers import Subscribers
+from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Door
 from greenroom.actors.waiting import Bell, Turnstile
 from greenroom.actors.waits import Waits
 from greenroom.actors.workspace import Workspace
 from greenroom.actors.world import World
+from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.composition import Composition, Ingredients
 from greenroom.protocol.errors import UnknownModel
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.record import AnyRecord
+from greenroom.protocol.skill import SkillSummary
 from greenroom.store.contract import Store
 
 if TYPE_CHECKING:
@@ -42,6 +46,9 @@ class Policy:
     """Plain words behind a waiting message steer into its turn, or each gets its own (R121)."""
     durable_intake: bool = True
     """A message is in the store before its receipt; off: the queue is memory only (R93)."""
+    compact_at: float = 0.8
+    """How full the room for a conversation may be before it is compacted: a share of what the
+    model's window leaves for messages. 1: only where a request does not fit (R210)."""
     revive: bool = True
     """Sessions with queued messages go on when the host opens, one after the other."""
     approval_seconds: float | None = None
@@ -59,6 +66,8 @@ class Services:
     workspace: Workspace
     models: Mapping[str, Model]
     door: Door
+    tools: tuple[Tool[Any], ...]
+    """What the host brought besides the built-in tools."""
     kept_prompts: KeptPrompts
     composer: Composer
     deps: Deps | None
@@ -76,6 +85,14 @@ class Services:
     """Rings when a turn is over, for a host that stops."""
     actors: dict[SessionId, "SessionActor"] = attrs.field(factory=dict)
     """The live ones."""
+    departed: dict[str, AgentDeclaration] = attrs.field(factory=dict)
+    """Agents that the workspace lost while the host was open."""
+    generation: int = 0
+    """How often the workspace was read anew: what was compared with it before may be behind."""
+    current: dict[Any, Kept] = attrs.field(factory=dict)
+    """What conversations would be composed to now, by all that decides it."""
+    most_called: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """By agent, the tools on demand that its turns called, the most first."""
     waits: Waits = attrs.field(
         default=attrs.Factory(lambda self: Waits(self.turns), takes_self=True)
     )
@@ -97,6 +114,20 @@ class Services:
                 model=key,
                 choices=tuple(sorted(self.models)),
             ) from None
+
+    def agent(self, name: str) -> AgentDeclaration:
+        """The agent of a session: as it was, where the workspace lost it meanwhile (R231).
+
+        Raises:
+            UnknownAgent: there is none, and was none since the host was opened.
+        """
+        departed = self.departed.get(name)
+        return self.workspace.agent(name) if departed is None else departed
+
+    def skills_of(self, header: Header) -> tuple[SkillSummary, ...]:
+        """The skills that a session's agent and person have now: what may be picked (R20)."""
+        bound, available = self.workspace.skills_for(self.agent(header.agent), header.person)
+        return (*bound, *available)
 
     def model_named(self, name: str) -> Model:
         """The model that its provider calls so. Raises :class:`UnknownModel`."""

@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from greenroom.actors.conversation import Conversation
+from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.holds import held_error, keeps_still, may_rest_held
 from greenroom.actors.kept_prompt import Kept
@@ -30,11 +31,11 @@ from greenroom.protocol.errors import (
     SessionLost,
     StoreUnavailable,
 )
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
-from greenroom.protocol.record import AnyRecord, Header
-from greenroom.protocol.skill import SkillSummary
+from greenroom.protocol.record import AnyRecord
 from greenroom.store.contract import (
     Commit,
     Committed,
@@ -69,7 +70,10 @@ class SessionActor:
     outcomes: Outcomes = attrs.field(factory=Outcomes)
     mapped: int | None = None
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
+    told: Told = attrs.field(factory=Told)
     last_active: float = attrs.field(factory=trio.current_time)
+    compaction: trio.CancelScope | None = None
+    """What an idle session is compacted in; cancelled when the host stops or it is deleted."""
     answering: trio.Event | None = None
     """Set when the answer of a question that is on its way has arrived: one at a time."""
     _saving: bool = False
@@ -155,13 +159,16 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
+        if not self._saving:
+            sealed = self.seal(
+                records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
+            )
+            self._offer(saving, sealed)
+            return saving
         seal = partial(
             self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
         )
-        if self._saving:
-            self._behind.append((saving, seal))
-        else:
-            self._offer(saving, seal())
+        self._behind.append((saving, seal))
         return saving
 
     def save(self, sealed: Sealed) -> Saving:
@@ -384,13 +391,6 @@ class SessionActor:
         if self.gateway.holds(message):
             return True
         return self.turn is not None and self.turn.has(message)
-
-    def skills(self) -> tuple[SkillSummary, ...]:
-        """The skills that the session's agent and person have now: what may be picked (R20)."""
-        workspace = self.services.workspace
-        agent = workspace.agent(self.header.agent)
-        bound, available = workspace.skills_for(agent, self.header.person)
-        return (*bound, *available)
 
     def records(self) -> list[AnyRecord]:
         """What is not on disk yet, as it would be read back (R53, R84)."""

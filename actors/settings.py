@@ -9,10 +9,11 @@ from greenroom.actors.pending import raised
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import RECALLED
 from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, SessionLost
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId
 from greenroom.protocol.phase import SAVING_PHASES, TURN_PHASES, Phase, Step
 from greenroom.protocol.receipt import Outcome
-from greenroom.protocol.record import AnyRecord, Header, Recalled
+from greenroom.protocol.record import AnyRecord, Recalled
 from greenroom.protocol.usage import Usage
 
 _log: Final = logging.getLogger("greenroom")

@@ -15,9 +15,10 @@ from greenroom.actors.response import Reply
 from greenroom.actors.round import Round
 from greenroom.actors.tools import Door, blobs_of
 from greenroom.protocol.errors import GreenroomError, SaveFailed, StoreFailed, TurnFailed
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, CallResult, Ended, Header
+from greenroom.protocol.record import AnyRecord, CallResult, Ended, SummaryCall
 from greenroom.protocol.usage import Usage
 
 WITHHELD: Final = "The provider withheld the answer."
@@ -53,6 +54,7 @@ def settlement(
     usage: Usage,
     *,
     withdrawn: tuple[str, ...] = (),
+    summaries: tuple[SummaryCall, ...] = (),
 ) -> Settlement:
     """The records that end a dispatched turn.
 
@@ -65,6 +67,7 @@ def settlement(
         added: the messages of the turn that are committed already.
         usage: of all its model calls.
         withdrawn: its questions that are open.
+        summaries: model calls for summaries that came to nothing.
     """
     records: list[AnyRecord] = []
     chunks: list[bytes] = []
@@ -91,13 +94,14 @@ def settlement(
         added + len(chunks),
         usage,
         withdrawn,
+        summaries,
     )
     records.append(ended)
     return Settlement(records, ended, chunks, blobs)
 
 
 def settled_header(header: Header, messages: int, usage: Usage) -> Header:
-    """The header behind a settled turn."""
+    """The header behind a settled turn; ``usage`` is what it does not count yet (R190)."""
     return structs.replace(
         header,
         open_turn=None,

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from greenroom.actors.kept_prompt import Kept
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SkillId
 from greenroom.protocol.question import Asking
-from greenroom.protocol.record import CallResult, Header
+from greenroom.protocol.record import CallResult
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor

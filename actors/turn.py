@@ -2,7 +2,8 @@
 
 ::
 
-    draft      what is sent is known, and that it fits; a refusal ends here, `not sent`
+    draft      what is sent is known, and that it fits, behind a COMMIT of its own where room had
+               to be made; a refusal ends here, `not sent`
     dispatch   COMMIT message, snapshot, checkpoint, open turn, the request's digest -> the model
     round      COMMIT the response (before tools that write) -> tools -> COMMIT outcomes, steers,
                the next request's digest -> the model
@@ -20,18 +21,20 @@ import attrs
 import trio
 from msgspec import structs
 
+from greenroom.actors.context import context_of
 from greenroom.actors.conversation import Addition
-from greenroom.actors.drafting import Draft, Refusal, draft_of
+from greenroom.actors.drafting import Draft, Refusal
 from greenroom.actors.ended import save_failed, settle
 from greenroom.actors.following import following
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.holds import hold_on
+from greenroom.actors.making_room import drafted, relieved
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.parking import ask, go_on
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.response import Reply, answer_of, is_empty
-from greenroom.actors.round import Round, context_of_turn
+from greenroom.actors.round import Round
 from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.settling import Ending, ending_without_answer, last_of
 from greenroom.actors.terms import moved_terms, showing
@@ -39,11 +42,12 @@ from greenroom.actors.tool import ToolContext
 from greenroom.actors.unsent import not_dispatched, settle_unsent
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, ModelFailed, SessionLost
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, Asked, Dispatched, Header
+from greenroom.protocol.record import AnyRecord, Asked, Dispatched, SummaryCall
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import KeyEntry, Known
 
@@ -82,11 +86,21 @@ class Turn:
     added: int = 0
     """Conversation messages of this turn that are committed."""
     usage: Usage = _NO_USAGE
+    """Of its model calls, but for what ``relief`` has."""
+    relief: Usage = _NO_USAGE
+    """Of its compactions: the header counts it with each of them (R190)."""
+    reliefs: int = 0
+    """How often it was tried to make room for it."""
+    summaries: tuple[SummaryCall, ...] = ()
+    """What was asked for that in vain."""
+    ahead: int = 0
+    """Tokens of the conversation before it; 0 once that was compacted."""
+    context: ToolContext[Any] | None = None
+    """What its tools are given, once one of them was called."""
     _scope: trio.CancelScope | None = attrs.field(factory=trio.CancelScope)
     """None while the turn is parked: nothing of it runs."""
     _stop: Ending | None = None
     """Why it was stopped from outside."""
-    _context: ToolContext[Any] | None = None
 
     # --- what others may ask ------------------------------------------------------------------
 
@@ -129,7 +143,7 @@ class Turn:
 
     def park(self) -> None:
         """Nothing of it runs until its questions are answered."""
-        self._scope = self._context = self._stop = None
+        self._scope = self.context = self._stop = None
 
     def resume(self, *, has_place: bool) -> None:
         """A parked turn has its answers: a task may run it again."""
@@ -187,7 +201,9 @@ class Turn:
         if self.entry.seq is not None and hold_on(actor, self.entry.submission.picks):
             # It waited for its place and nothing of it has begun: it waits on, in the queue.
             return Ending("interrupted", "The session is held.", "held")
-        draft = await draft_of(actor, self.entry, self.number)
+        draft = await drafted(self)
+        if draft is None:
+            return None
         if isinstance(draft, Refusal):
             return Ending(draft.end, draft.reason, draft.code)
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -201,6 +217,11 @@ class Turn:
         actor, stream = self.actor, self.stream
         assert stream is not None
         while True:
+            if self.round:
+                with_room = await relieved(self, draft)
+                if not isinstance(with_room, Draft):
+                    return with_room
+                draft = with_room
             try:
                 response = await stream.ask(draft, actor.conversation)
                 self.usage += response.usage
@@ -245,7 +266,11 @@ class Turn:
             not_dispatched(self, error)
             return False
         actor.conversation = draft.conversation
+        self.ahead = draft.tokens(actor.conversation)
         actor.conversation.adopt(draft.addition)
+        if actor.kept is not draft.kept:
+            actor.told.composed(actor.services.generation)
+        actor.told.sent(draft.record.notes)
         actor.kept, actor.sent = draft.kept, draft.variant.system.sections
         actor.mapped = len(actor.conversation)
         self.start, self.added = draft.record, 1
@@ -302,11 +327,11 @@ class Turn:
     async def calls(self, draft: Draft, this: Round) -> Ending | None:
         """Run the calls of a round that may run; then ask about the others, or commit it all."""
         try:
-            self._context = self._context or await context_of_turn(self.actor, draft)
+            context = self.context or await context_of(self.actor, draft.info)
         except BaseException as error:  # noqa: BLE001 - the host's own code, whatever it raises
             await pass_on(error)
             return Ending("failed", f"The host's deps failed: {said_by(error)}", "deps_failed")
-        await this.run(self.actor, draft, self._context)
+        await this.run(self.actor, draft, context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.
         await trio.lowlevel.checkpoint_if_cancelled()
         if asking := this.asking(self.actor, self.answers):

@@ -6,14 +6,14 @@ queue, and one that its own turn would have accepted is refused to its sender (R
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.settling import Ending
 from greenroom.protocol.account import outcome_of_refusal
-from greenroom.protocol.errors import SessionLost, StoreUnavailable
+from greenroom.protocol.errors import SessionLost, StoreFailed, StoreUnavailable
 from greenroom.protocol.phase import Step
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import NotSent
@@ -21,6 +21,10 @@ from greenroom.store.contract import Known
 
 if TYPE_CHECKING:
     from greenroom.actors.turn import Turn
+
+
+_TOLD: Final = frozenset({"cancelled", "context_full"})
+"""Ends that say more than that the message was not sent."""
 
 
 def settle_unsent(turn: "Turn", ending: Ending) -> None:
@@ -32,10 +36,11 @@ def settle_unsent(turn: "Turn", ending: Ending) -> None:
         actor.step(Step.SAVED)
         actor.turn_over()
         return
-    end: End = "cancelled" if ending.end == "cancelled" else "not_sent"
+    end: End = ending.end if ending.end in _TOLD else "not_sent"
     now = actor.services.world.now()
     record = NotSent(now, turn.number, message, end, ending.reason, ending.code)
-    header = structs.replace(actor.header, turns=turn.number)
+    usage = actor.header.usage + turn.usage
+    header = structs.replace(actor.header, turns=turn.number, usage=usage)
     turn.commit_own([record], header, then=partial(_settled, turn, record))
 
 
@@ -65,10 +70,19 @@ def not_dispatched(turn: "Turn", obstacle: Obstacle) -> None:
     elif entry.seq is None:
         # Nothing of it is kept anywhere, so nothing has to be flushed: it may be sent again.
         actor.step(Step.REFUSED)
-        refusal = StoreUnavailable(f"The message was not kept: {obstacle.sentence}")
-        refusal.__cause__ = obstacle
-        turn.failed(refusal)
-        actor.outcomes.reject(entry.submission.message, refusal)
+        not_accepted(turn, obstacle)
     else:
-        actor.gateway.put_back([entry])
+        not_accepted(turn, obstacle)
         actor.keep_unsaved()
+
+
+def not_accepted(turn: "Turn", obstacle: StoreFailed) -> None:
+    """The message of a turn that cannot be begun waits on, or is refused to its sender (R205)."""
+    actor, entry = turn.actor, turn.entry
+    if entry.seq is not None:
+        actor.gateway.put_back([entry])
+        return
+    refusal = StoreUnavailable(f"The message was not kept: {obstacle.sentence}")
+    refusal.__cause__ = obstacle
+    turn.failed(refusal)
+    actor.outcomes.reject(entry.submission.message, refusal)

@@ -13,14 +13,17 @@ from typing import Final, Protocol
 
 import attrs
 
+from greenroom.actors.contributor_files import given_in_code
 from greenroom.actors.gate_files import gates_given
 from greenroom.actors.skill_source import read_package
 from greenroom.actors.workspace_draft import Draft
 from greenroom.actors.workspace_files import Person, read_folder, read_instructions
 from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.contributor import Declaration
 from greenroom.protocol.errors import SkillUnavailable, UnknownAgent
 from greenroom.protocol.gate import Gate, GateTable
 from greenroom.protocol.identity import SkillId
+from greenroom.protocol.installed import Installed
 from greenroom.protocol.permission import PRESETS, PresetTable
 from greenroom.protocol.skill import SkillPackage, SkillSummary
 
@@ -49,6 +52,8 @@ class Workspace:
     skills: Mapping[SkillId, SkillSummary]
     """All that are not disabled, by id."""
     persons: Mapping[str, Person]
+    contributors: Installed
+    """Every one that is installed, and what is switched off."""
     presets: PresetTable
     gate_table: GateTable
     """Policy on calls, its own and of its skills, as it stood when it was read (R155)."""
@@ -58,6 +63,8 @@ class Workspace:
     """The folder of the file tools; None: there are no files."""
     warnings: tuple[str, ...]
     """What was odd and was loaded, or was left out, all the same."""
+    root: Path | None
+    """The folder that it was read from; None: it was made in code."""
     _source: Source
 
     @classmethod
@@ -74,6 +81,7 @@ class Workspace:
             agents=tuple(found.agents),
             skills=tuple(read.summary for read in found.skills.values() if not read.disabled),
             persons=tuple(found.persons),
+            contributors=found.contributors,
             presets=found.presets or PRESETS,
             disabled=frozenset(id_ for id_, read in found.skills.items() if read.disabled),
             faults=tuple(found.faults),
@@ -90,6 +98,9 @@ class Workspace:
         agents: Iterable[AgentDeclaration],
         skills: Iterable[SkillPackage] = (),
         persons: Iterable[Person] = (),
+        contributors: Iterable[Declaration] = (),
+        switched_off: Iterable[str] = (),
+        approved: Iterable[str] = (),
         presets: PresetTable = PRESETS,
         preamble: str | None = None,
         instructions: str | Callable[[], str] = "",
@@ -103,6 +114,9 @@ class Workspace:
             agents: at least one.
             skills: packages; the gates in their ``gates.yaml`` are in force too.
             persons: what agents are told about them.
+            contributors: what shapes prompts beside them.
+            switched_off: ids of contributors, built-in ones too (R141).
+            approved: ``id@version`` of runs that may call a tool that writes (R149).
             presets: another table of permission presets.
             preamble: another platform preamble.
             instructions: project instructions, or what reads them for each new session.
@@ -119,6 +133,7 @@ class Workspace:
             agents=tuple(agents),
             skills=tuple(package.summary for package in packages),
             persons=tuple(persons),
+            contributors=given_in_code(contributors, switched_off, approved),
             presets=presets,
             faults=faults,
         )
@@ -141,13 +156,23 @@ class Workspace:
             agents=MappingProxyType({agent.name: agent for agent in whole.agents}),
             skills=MappingProxyType({skill.id: skill for skill in whole.skills}),
             persons=MappingProxyType({each.name: each for each in whole.persons}),
+            contributors=whole.installed,
             presets=draft.presets,
             gate_table=table,
             preamble=preamble,
             files_root=files_root,
-            warnings=tuple(warnings),
+            warnings=(*warnings, *whole.unnamed()),
+            root=source.root if isinstance(source, _Folder) else None,
             source=source,
         )
+
+    def again(self) -> "Workspace":
+        """The same workspace, read anew where it came from; one made in code stays what it is.
+
+        Raises:
+            BrokenWorkspace: with every fault.
+        """
+        return self if self.root is None else Workspace.folder(self.root)
 
     def agent(self, name: str) -> AgentDeclaration:
         """The agent of that name. Raises :class:`UnknownAgent`, which names the choices."""
@@ -166,11 +191,28 @@ class Workspace:
 
         What a person adds to the second is what the answer has more with them than without (R63).
         """
-        bound = tuple(self.skills[id_] for id_ in agent.skills)
+        # An agent that the workspace lost meanwhile may be bound to a skill that it lost too.
+        bound = tuple(self.skills[id_] for id_ in agent.skills if id_ in self.skills)
         given = self.skills.keys() if agent.available is None else set(agent.available)
         own = self.persons[person].skills if person is not None and person in self.persons else ()
-        available = {*given, *own} - set(agent.skills)
+        available = {*given, *own} & self.skills.keys() - set(agent.skills)
         return bound, tuple(self.skills[id_] for id_ in sorted(available))
+
+    def contributors_for(
+        self, agent: AgentDeclaration, person: str | None = None
+    ) -> tuple[Declaration, ...]:
+        """What is installed for an agent and a person, switched on or off (R63).
+
+        What the operator or the workspace owns is everybody's; what an author owns is part of the
+        agents that name it, and what a person owns reaches the persons that name it.
+        """
+        known = self.persons.get(person) if person is not None else None
+        named = {"author": agent.contributors, "person": known.contributors if known else ()}
+        return tuple(
+            one
+            for one in self.contributors.active
+            if one.owner not in named or one.id in named[one.owner]
+        )
 
     def person_text(self, person: str) -> str:
         """What the workspace says about a person; empty if it says nothing."""

@@ -2,7 +2,8 @@
 
     agents/NAME.md        head: description, model, skills, ...; body: the agent's prompt
     skills/.../SKILL.md   Agent Skills packages, at most four folders deep
-    persons/NAME.md       text about a person; head: skills that only they have
+    persons/NAME.md       text about a person; head: skills and contributors that only they have
+    contributors/, switches.yaml   see :mod:`greenroom.actors.contributor_files`
     presets.yaml          another table of permission presets
     gates.yaml            policy on calls: see :mod:`greenroom.actors.gate_files`
     preamble.md           another platform preamble
@@ -23,6 +24,7 @@ import attrs
 import msgspec
 
 from greenroom.actors.confined import Listed, list_folder, list_in, opened_folder, read_bytes
+from greenroom.actors.contributor_files import Declarations, read_contributors
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
 from greenroom.actors.gate_files import GATES, GateFile, workspace_gates
 from greenroom.actors.skill_finding import find_skills
@@ -70,6 +72,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     text: str = ""
     skills: tuple[str, ...] = ()
+    contributors: tuple[str, ...] = ()
+    """Ids of contributors that persons own and that reach this one."""
 
 
 @attrs.define(eq=False)
@@ -79,6 +83,7 @@ class Contents:
     agents: list[AgentDeclaration] = attrs.field(factory=list)
     skills: dict[str, ReadSkill] = attrs.field(factory=dict)
     persons: list[Person] = attrs.field(factory=list)
+    contributors: Declarations = attrs.field(factory=Declarations)
     preamble: str | None = None
     presets: PresetTable | None = None
     gates: GateFile = attrs.field(factory=GateFile)
@@ -117,6 +122,8 @@ def read_folder(root: Path) -> Contents:
         found.skills, found.gates_of_skills = skills.skills, skills.gates
         found.warnings += skills.warnings
         found.faults += skills.faults
+    with found.about("contributors"):
+        found.contributors = read_contributors(root)
     _read_top(found, root, top)
     return found
 

@@ -6,18 +6,8 @@ themselves. How a prompt is projected and how records are laid out is in the mod
 
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.argument import Like
-from greenroom.protocol.budget import (
-    Budget,
-    Spend,
-    SpendTable,
-    TokenCounter,
-    TokenEstimate,
-)
-from greenroom.protocol.command import (
-    By,
-    Pick,
-    Submission,
-)
+from greenroom.protocol.budget import Budget, Spend, SpendTable, TokenCounter, TokenEstimate
+from greenroom.protocol.command import By, Pick, Submission
 from greenroom.protocol.composition import (
     Composition,
     Ingredients,
@@ -28,12 +18,18 @@ from greenroom.protocol.composition import (
     compose,
     render,
 )
+from greenroom.protocol.condition import DateCrossed, TimeElapsed, VersionChanged
 from greenroom.protocol.contributor import (
+    EagerLoad,
+    EagerRun,
+    Note,
     Owner,
     Reach,
     Text,
-    check_contribution,
+    personality,
+    stance,
 )
+from greenroom.protocol.contributor_rules import check_contribution
 from greenroom.protocol.errors import (
     AmbiguousSkill,
     BadArguments,
@@ -85,6 +81,8 @@ from greenroom.protocol.errors import (
     WrongPlacement,
 )
 from greenroom.protocol.event import (
+    ConversationCompacted,
+    EagerRunMade,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -92,6 +90,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
     Replied,
@@ -105,7 +104,8 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
-from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
+from greenroom.protocol.explain import Comparison, explain
+from greenroom.protocol.gate import Commitment, Egress, Gate, decode_commitment
 from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
@@ -116,11 +116,9 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
-from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
-from greenroom.protocol.limits import (
-    DEFAULT_LIMITS,
-    Limits,
-)
+from greenroom.protocol.journal import HoldLifted, HoldPlaced
+from greenroom.protocol.left_out import LeftOut
+from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
     Content,
@@ -137,39 +135,17 @@ from greenroom.protocol.message import (
     is_blank,
     text_of,
 )
-from greenroom.protocol.permission import (
-    PRESETS,
-    Decision,
-    Preset,
-    PresetTable,
-    decide,
-)
+from greenroom.protocol.movement import Moved, Movement
+from greenroom.protocol.permission import PRESETS, Decision, Preset, PresetTable, decide
 from greenroom.protocol.phase import Phase
-from greenroom.protocol.placement import (
-    PLACEMENTS,
-    Placement,
-    is_wider,
-)
-from greenroom.protocol.projection import (
-    ProjectionMap,
-    SkillExpansion,
-    Source,
-)
-from greenroom.protocol.prompt_checkpoint import (
-    SystemPromptCheckpoint,
-    replay_text,
-)
-from greenroom.protocol.question import (
-    Allow,
-    Answer,
-    Deny,
-    Failure,
-    Question,
-    Result,
-    Withdrawn,
-)
+from greenroom.protocol.pieces import Piece
+from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
+from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
+from greenroom.protocol.question import Allow, Answer, Deny, Failure, Question, Result, Withdrawn
 from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
+    Compaction,
     Cursor,
     End,
     Outcome,
@@ -177,17 +153,16 @@ from greenroom.protocol.receipt import (
     ReceiptStatus,
     When,
 )
-from greenroom.protocol.repair import (
-    Fault,
-    FaultKind,
-    repair,
-    report,
+from greenroom.protocol.reckoning import ContributorSpend, Outcomes
+from greenroom.protocol.refusal import (
+    ContributorOverBudget,
+    NotAuthorized,
+    UnknownContributor,
+    VersionTaken,
+    WritesUnapproved,
 )
-from greenroom.protocol.request import (
-    Messages,
-    ModelRequest,
-    request_digest,
-)
+from greenroom.protocol.repair import Fault, FaultKind, repair, report
+from greenroom.protocol.request import Messages, ModelRequest, request_digest
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import (
     PinnedSkill,
@@ -197,26 +172,23 @@ from greenroom.protocol.skill import (
     package_revision,
     pin,
 )
-from greenroom.protocol.state import (
-    SessionState,
-    SessionSummary,
-)
+from greenroom.protocol.spending import PartSpend, kept_spend, spend_of
+from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import (
     CallRecord,
     CallState,
     Cause,
     Effect,
+    KeptPromptUse,
     ModelCall,
+    NoteUse,
+    SessionTurn,
     SkillUse,
     TurnRecord,
 )
 from greenroom.protocol.usage import Usage
-from greenroom.protocol.wording import (
-    CURRENT,
-    WORDINGS,
-    Wording,
-)
+from greenroom.protocol.wording import CURRENT, WORDINGS, Wording
 
 __all__ = [
     "CURRENT",
@@ -229,7 +201,6 @@ __all__ = [
     "Allow",
     "AmbiguousSkill",
     "Answer",
-    "AnyIntervention",
     "AssistantMessage",
     "BadArguments",
     "BadTool",
@@ -243,11 +214,20 @@ __all__ = [
     "CallState",
     "Cause",
     "Commitment",
+    "Compaction",
+    "Comparison",
     "Composition",
     "Content",
+    "ContributorOverBudget",
+    "ContributorSpend",
+    "ConversationCompacted",
     "Cursor",
+    "DateCrossed",
     "Decision",
     "Deny",
+    "EagerLoad",
+    "EagerRun",
+    "EagerRunMade",
     "Effect",
     "Egress",
     "EmptyMessage",
@@ -260,7 +240,6 @@ __all__ = [
     "FaultKind",
     "Function",
     "Gate",
-    "GateInForce",
     "GreenroomError",
     "Held",
     "Hold",
@@ -273,7 +252,9 @@ __all__ = [
     "ImagePart",
     "Ingredients",
     "InvalidInput",
+    "KeptPromptUse",
     "KeyReused",
+    "LeftOut",
     "Like",
     "Limits",
     "Message",
@@ -289,21 +270,30 @@ __all__ = [
     "ModelFailed",
     "ModelRequest",
     "ModelSwitched",
+    "Moved",
+    "Movement",
     "NotAStore",
+    "NotAuthorized",
+    "Note",
+    "NoteUse",
     "OpaquePart",
     "Outcome",
+    "Outcomes",
     "OverBudget",
     "Owner",
     "Part",
+    "PartSpend",
     "PendingSave",
     "PermissionChanged",
     "Phase",
     "Pick",
+    "Piece",
     "PinnedSkill",
     "Placement",
     "Preset",
     "PresetTable",
     "ProjectionMap",
+    "PromptRecomposed",
     "Question",
     "QuestionAsked",
     "QuestionSettled",
@@ -328,6 +318,7 @@ __all__ = [
     "SessionOpened",
     "SessionState",
     "SessionSummary",
+    "SessionTurn",
     "SetAside",
     "SkillExpansion",
     "SkillId",
@@ -354,6 +345,7 @@ __all__ = [
     "Text",
     "TextDelta",
     "TextPart",
+    "TimeElapsed",
     "TokenCounter",
     "TokenEstimate",
     "TooLarge",
@@ -371,29 +363,38 @@ __all__ = [
     "TurnRecord",
     "TurnStarted",
     "UnknownAgent",
+    "UnknownContributor",
     "UnknownModel",
     "UnknownPreset",
     "UnknownTool",
     "Usage",
     "UserMessage",
+    "VersionChanged",
+    "VersionTaken",
     "When",
     "Withdrawn",
     "Wording",
     "WouldWaitForItself",
+    "WritesUnapproved",
     "WrongPlacement",
     "canonical_tools",
     "check_contribution",
     "compose",
     "decide",
     "decode_commitment",
+    "explain",
     "is_blank",
     "is_wider",
+    "kept_spend",
     "package_revision",
+    "personality",
     "pin",
     "render",
     "repair",
     "replay_text",
     "report",
     "request_digest",
+    "spend_of",
+    "stance",
     "text_of",
 ]

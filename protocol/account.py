@@ -14,16 +14,19 @@ from greenroom.protocol.record import (
     AnyRecord,
     Asked,
     CallResult,
+    Compacted,
     Dispatched,
     Ended,
     NotSent,
+    PlatformNote,
     Recalled,
     Responded,
     Resumed,
     Returned,
+    SummaryCall,
 )
 from greenroom.protocol.telling import outcome_of_end
-from greenroom.protocol.turn import CallRecord, ModelCall, TurnRecord
+from greenroom.protocol.turn import CallRecord, KeptPromptUse, ModelCall, NoteUse, TurnRecord
 from greenroom.protocol.usage import Usage
 
 RECALLED: Final = "The message was recalled."
@@ -35,34 +38,77 @@ class _Open:
     def __init__(self, start: Dispatched, agent: str) -> None:
         self.start = start
         self.agent = agent
-        self.requests = [start.request]
+        self.request = start.request
+        """The one that waits for its answer; empty: none does."""
+        self.round = 0
         self.tools: dict[str, str] = {}
         self.calls: list[CallRecord] = []
         self.model_calls: list[ModelCall] = []
         self.absorbed: list[MessageId] = []
         self.usage = Usage()
         self.gates = [start.gates]
+        self.prompts = [KeptPromptUse(0, start.composition)]
+        self.notes: list[NoteUse] = []
+        self.told(start.notes, 0)
+
+    def take(self, record: AnyRecord) -> None:
+        match record:
+            case Responded():
+                self.responded(record)
+            case Asked():
+                self.results(record.results)
+            case Resumed():
+                self.gates.append(record.gates)
+            case Returned():
+                self.returned(record)
+            case Compacted():
+                self.compacted(record)
+            case Ended():
+                self.ended(record)
+            case _:
+                pass
+
+    def told(self, notes: Iterable[PlatformNote], round_: int) -> None:
+        for note in notes:
+            body = msgspec.Raw(bytes(note.body))  # apart from the commit that it was read in
+            self.notes.append(NoteUse(round_, note.kind, note.contributor, body))
 
     def responded(self, record: Responded) -> None:
         message = decode_message(record.body)
         assert isinstance(message, AssistantMessage)
         self.tools.update((call.id, call.function.name) for call in message.tool_calls)
-        self.model_calls.append(
-            ModelCall(record.round, record.cause, self.requests[-1], record.usage)
-        )
+        self.model_calls.append(ModelCall(record.round, record.cause, self.request, record.usage))
+        self.request = ""
         self.usage += record.usage
+
+    def returned(self, record: Returned) -> None:
+        self.results(record.results)
+        self.request, self.round = record.request, record.round + 1
+        self.told(record.notes, self.round)
+        self.absorbed.extend(steer.message for steer in record.steers)
+
+    def compacted(self, record: Compacted) -> None:
+        self.request = record.request or self.request
+        self.prompts.append(KeptPromptUse(self.round, record.composition))
+        self.summarised(record.calls)
+
+    def summarised(self, calls: Iterable[SummaryCall]) -> None:
+        for call in calls:
+            self.model_calls.append(ModelCall(self.round, "compaction", call.request, call.usage))
+            self.usage += call.usage
 
     def results(self, results: Sequence[CallResult]) -> None:
         for result in results:
             tool = result.tool or self.tools.get(result.call, "")
             self.calls.append(CallRecord(result.call, tool, result.state))
 
-    def unanswered(self, end: Ended) -> None:
-        """A call of the model that brought nothing to store: it failed, or answered nothing."""
-        if len(self.model_calls) < len(self.requests):
+    def ended(self, end: Ended) -> None:
+        self.results(end.results)
+        self.summarised(end.summaries)
+        if self.request:
+            # A call of the model that brought nothing to store: it failed, or answered nothing.
             spent = _rest_of(end.usage, self.usage)
-            place = len(self.requests) - 1
-            self.model_calls.append(ModelCall(place, "turn", self.requests[-1], spent))
+            self.model_calls.append(ModelCall(self.round, "turn", self.request, spent))
 
     def record(self, end: Ended | None) -> TurnRecord:
         start = self.start
@@ -74,7 +120,7 @@ class _Open:
             agent=self.agent,
             model=start.model,
             preset=start.preset,
-            composition=start.composition,
+            prompts=tuple(self.prompts),
             skills=start.skills,
             calls=tuple(self.calls),
             model_calls=tuple(self.model_calls),
@@ -85,6 +131,8 @@ class _Open:
             reason=end.reason if end else "",
             usage=end.usage if end else self.usage,
             gates=tuple(self.gates),
+            with_person=start.with_person,
+            notes=tuple(self.notes),
         )
 
 
@@ -103,26 +151,20 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
     """The turns that were dispatched, oldest first; the last one may still run."""
     turns: list[TurnRecord] = []
     running: _Open | None = None
+    ahead: list[Compacted] = []  # what made room for the next turn
     for record in records:
         if isinstance(record, Dispatched):
             running = _Open(record, agent)
-        elif running is None:
-            continue
-        elif isinstance(record, Responded):
-            running.responded(record)
-        elif isinstance(record, Asked):
-            running.results(record.results)
-        elif isinstance(record, Resumed):
-            running.gates.append(record.gates)
-        elif isinstance(record, Returned):
-            running.results(record.results)
-            running.requests.append(record.request)
-            running.absorbed.extend(steer.message for steer in record.steers)
-        elif isinstance(record, Ended):
-            running.results(record.results)
-            running.unanswered(record)
-            turns.append(running.record(record))
-            running = None
+            for one in ahead:
+                running.summarised(one.calls if one.turn == record.turn else ())
+            ahead.clear()
+        elif running is not None:
+            running.take(record)
+            if isinstance(record, Ended):
+                turns.append(running.record(record))
+                running = None
+        elif isinstance(record, Compacted):
+            ahead.append(record)
     if running is not None:
         turns.append(running.record(None))
     return turns

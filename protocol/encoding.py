@@ -11,8 +11,9 @@ from typing import Final, TypeVar
 import msgspec
 
 from greenroom.protocol.errors import InvalidInput, StoreDamaged
+from greenroom.protocol.header import Header
 from greenroom.protocol.message import AssistantMessage, Message, ToolMessage, UserMessage
-from greenroom.protocol.record import AnyRecord, Header
+from greenroom.protocol.record import AnyRecord
 
 T = TypeVar("T")
 

@@ -113,6 +113,16 @@ class ToolReturned(NumberedEvent, tag="tool_returned", frozen=True, gc=False):
     content: str
 
 
+class EagerRunMade(NumberedEvent, tag="eager_run_made", frozen=True, gc=False):
+    """A contributor's tool was run when the conversation began; its result is in the opening."""
+
+    contributor: str
+    call: CallId
+    tool: str
+    state: CallState
+    content: str
+
+
 class QuestionAsked(NumberedEvent, tag="question_asked", frozen=True, gc=False):
     """A call waits for an answer, and its turn with it (R161, R224)."""
 
@@ -148,6 +158,24 @@ class ModelSwitched(NumberedEvent, tag="model_switched", frozen=True, gc=False):
     before: str
 
 
+class ConversationCompacted(NumberedEvent, tag="conversation_compacted", frozen=True, gc=False):
+    """A summary stands for the conversation before a user message (R108)."""
+
+    turn: TurnId | None
+    """The turn that it was made for; None: it was asked for."""
+    before: int
+    """Ordinal of the user message that stands first behind the summary."""
+    summary: str
+    usage: Usage
+
+
+class PromptRecomposed(NumberedEvent, tag="prompt_recomposed", frozen=True, gc=False):
+    """The kept prompt was composed anew (R111)."""
+
+    composition: str
+    model: str
+
+
 class SessionDeleted(NumberedEvent, tag="session_deleted", frozen=True, gc=False):
     """The session is gone."""
 
@@ -163,11 +191,14 @@ Event: TypeAlias = (
     | Replied
     | ToolCalled
     | ToolReturned
+    | EagerRunMade
     | QuestionAsked
     | QuestionSettled
     | TurnEnded
     | PermissionChanged
     | ModelSwitched
+    | ConversationCompacted
+    | PromptRecomposed
     | SessionDeleted
 )
 

@@ -32,6 +32,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     One whose tools wait for another session is not counted meanwhile, and then goes on at once.
     """
+    summary_attempts_max: int = 2
+    """How often a model is asked for one summary until it gives one that serves (R109)."""
     rounds_max: int = 100
     """Model calls in one turn."""
     steers_max: int = 200
@@ -66,6 +68,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many sessions with something to do go on in a second after a hold is lifted (R239)."""
     project_instructions_bytes_max: int = 262_144
     """Project instruction files of one session, all together."""
+    contributors_max: int = 1_000
+    """Versions of contributors that one workspace has published."""
     record_bytes_max: int = 67_108_864
     """One commit of one session, encoded."""
     tool_seconds_max: float = 600.0

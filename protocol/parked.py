@@ -15,6 +15,7 @@ from greenroom.protocol.record import (
     Answered,
     AnyRecord,
     Asked,
+    Compacted,
     Dispatched,
     Ended,
     Responded,
@@ -23,8 +24,8 @@ from greenroom.protocol.record import (
 )
 from greenroom.protocol.usage import Usage
 
-Since: TypeAlias = Responded | Returned | Asked | Answered | Resumed
-"""What an open turn is made of behind its dispatch."""
+Since: TypeAlias = Responded | Returned | Asked | Answered | Resumed | Compacted
+"""What an open turn is made of behind its dispatch; a compaction may stand before it."""
 
 
 class Parked(msgspec.Struct, frozen=True):
@@ -40,6 +41,9 @@ class Parked(msgspec.Struct, frozen=True):
     """By question; a question that is not in it is open."""
     absorbed: tuple[MessageId, ...]
     usage: Usage
+    """Of its answers."""
+    relief: Usage
+    """Of its compactions."""
     added: int
     """Conversation messages of the turn so far."""
 
@@ -65,6 +69,7 @@ def parked_of(start: Dispatched, since: Sequence[Since]) -> Parked | None:
         {record.question: record for record in since if isinstance(record, Answered)},
         absorbed_in(since),
         usage_of(since),
+        relief_of(since),
         added_by(since),
     )
 
@@ -84,6 +89,11 @@ def absorbed_in(since: Iterable[Since]) -> tuple[MessageId, ...]:
 def usage_of(since: Iterable[Since]) -> Usage:
     """What a turn's answers used."""
     return sum([record.usage for record in since if isinstance(record, Responded)], Usage())
+
+
+def relief_of(since: Iterable[Since]) -> Usage:
+    """What a turn's compactions used; it is counted in the header with each of them (R190)."""
+    return sum([record.usage for record in since if isinstance(record, Compacted)], Usage())
 
 
 def added_by(since: Iterable[Since]) -> int:

@@ -10,6 +10,8 @@ What is true in each phase:
 opening            the session is being read back; nothing may be said to it yet
 idle               no turn runs; whether it is *quiet* (C8) also depends on queue and saves
 configuring        a preset or model is on its way to disk; the former one is in force
+compacting         a summary or a composition is made, or on its way to disk: of an idle session, of
+                   one whose turn is not dispatched, or between two rounds of a turn
 drafting           a message was taken; nothing of its turn is committed
 saving_dispatch    the first request is known and its commit is on its way; nothing was sent
 model              a committed request is with the model
@@ -41,6 +43,7 @@ class Phase(StrEnum):
     OPENING = "opening"
     IDLE = "idle"
     CONFIGURING = "configuring"
+    COMPACTING = "compacting"
     DRAFTING = "drafting"
     SAVING_DISPATCH = "saving_dispatch"
     MODEL = "model"
@@ -63,6 +66,8 @@ class Step(StrEnum):
     DAMAGED = "damaged"
     TAKE = "take"
     CONFIGURE = "configure"
+    COMPACT = "compact"
+    DRAFT = "draft"
     DISPATCH = "dispatch"
     STOP = "stop"
     WRITE = "write"
@@ -87,6 +92,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
     _P.IDLE: {
         _S.TAKE: _P.DRAFTING,
         _S.CONFIGURE: _P.CONFIGURING,
+        _S.COMPACT: _P.COMPACTING,
         _S.HOLD: _P.HELD,
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
@@ -97,7 +103,22 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
     },
-    _P.DRAFTING: {_S.DISPATCH: _P.SAVING_DISPATCH, _S.STOP: _P.SETTLING, _S.CLOSE: _P.CLOSED},
+    _P.COMPACTING: {
+        _S.SAVED: _P.IDLE,
+        _S.REFUSED: _P.IDLE,
+        _S.DRAFT: _P.DRAFTING,
+        _S.GO_ON: _P.MODEL,
+        _S.OUTCOMES: _P.SAVING_OUTCOMES,
+        _S.STOP: _P.SETTLING,
+        _S.SAVE_FAILED: _P.UNSAVED,
+        _S.CLOSE: _P.CLOSED,
+    },
+    _P.DRAFTING: {
+        _S.COMPACT: _P.COMPACTING,
+        _S.DISPATCH: _P.SAVING_DISPATCH,
+        _S.STOP: _P.SETTLING,
+        _S.CLOSE: _P.CLOSED,
+    },
     _P.SAVING_DISPATCH: {
         _S.SAVED: _P.MODEL,
         _S.REPEATED: _P.IDLE,
@@ -108,6 +129,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
     _P.MODEL: {
         _S.WRITE: _P.SAVING_RESPONSE,
         _S.READ: _P.TOOLS,
+        _S.COMPACT: _P.COMPACTING,
         _S.STOP: _P.SETTLING,
         _S.CLOSE: _P.CLOSED,
     },
@@ -137,6 +159,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
 TURN_PHASES: Final = frozenset(
     {
         _P.DRAFTING,
+        _P.COMPACTING,
         _P.SAVING_DISPATCH,
         _P.MODEL,
         _P.SAVING_RESPONSE,
@@ -146,7 +169,7 @@ TURN_PHASES: Final = frozenset(
         _P.SETTLING,
     }
 )
-"""The phases in which a turn runs."""
+"""The phases in which a turn runs; an idle session that is compacted has none."""
 
 OPEN_PHASES: Final = TURN_PHASES | {_P.PARKED}
 """Those in which a turn has begun and not ended."""
@@ -158,6 +181,7 @@ SAVING_PHASES: Final = frozenset(
 
 BUSY: Final[Mapping[Phase, str]] = {
     **dict.fromkeys(TURN_PHASES, "a turn is running"),
+    _P.COMPACTING: "it is being compacted",
     _P.PARKED: "a turn is parked until its questions are answered",
     _P.OPENING: "it is being read back",
     _P.CONFIGURING: "a setting is being saved",

@@ -84,3 +84,20 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     usage: Usage
     absorbed: bool = False
     """The message steered into a turn that another message began."""
+
+
+class Compaction(msgspec.Struct, frozen=True, gc=False):
+    """What became of a conversation that was to be compacted (R111)."""
+
+    status: Literal["compacted", "nothing to compact"]
+    """With nothing to compact the prompt is composed anew all the same."""
+    before: int | None
+    """Ordinal of the user message that stands first behind the summary."""
+    summary: str
+    composition: str
+    """Digest of the kept prompt from now on."""
+    tokens_before: int
+    """Of the whole conversation as it was sent; an estimate, as it is counted for a request."""
+    tokens_after: int
+    usage: Usage
+    cursor: Cursor

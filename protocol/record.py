@@ -13,7 +13,7 @@ import msgspec
 
 from greenroom.protocol.command import By, Pick
 from greenroom.protocol.identity import CallId, MessageId, SkillId, TurnId
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
@@ -67,8 +67,8 @@ class Recalled(Record, tag="recalled", frozen=True):
     by: str | None = None
 
 
-NoteKind: TypeAlias = Literal["approvals"]
-"""Why a note was made: what was answered about calls of the turn (R154, R160)."""
+NoteKind: TypeAlias = Literal["approvals", "declared"]
+"""Why a note was made: what was answered about calls (R160); a declared condition holds (R151)."""
 
 
 class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -77,6 +77,10 @@ class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     kind: NoteKind
     body: msgspec.Raw
     """The user message as encoded JSON, label and all."""
+    contributor: str = ""
+    """``id@version`` of what declared it; empty: it is the platform's own."""
+    about: str = ""
+    """What had moved when it was told: it is not told again about the same (R152)."""
 
 
 class Dispatched(Record, tag="dispatched", frozen=True):
@@ -94,7 +98,7 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     request: str
     """Digest of the request that follows this commit (R196)."""
     snapshot: RuntimeContextSnapshot | None = None
-    checkpoint: SystemPromptCheckpoint | None = None
+    checkpoint: KeptCheckpoint | None = None
     skills: tuple[SkillUse, ...] = ()
     with_person: bool = False
     """Whether the person's part of the kept prompt is sent (R57, R137)."""
@@ -103,6 +107,44 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     gates: str = ""
     """Digest of what the turn committed to, a blob of the store; empty where the preset alone
     decides (R77, R155)."""
+
+
+class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The one result of one call (R175)."""
+
+    call: CallId
+    body: msgspec.Raw
+    """The tool message as encoded JSON: what the model is sent."""
+    state: CallState = "done"
+    object: str | None = None
+    """Digest of the whole result where the model got only its head (R193)."""
+    mended: bool = False
+    tool: str | None = None
+    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
+    skill: SkillId | None = None
+    """The skill that the result brought into the conversation, if it did (R155)."""
+
+
+class EagerBegun(Record, tag="eager_begun", frozen=True):
+    """An eager run that writes is about to start: after a crash it may have happened (R146)."""
+
+    at: int
+    contributor: str
+    call: CallId
+
+
+class EagerRan(Record, tag="eager_ran", frozen=True):
+    """An eager run has its outcome, once for the conversation, whatever comes of its prompt."""
+
+    at: int
+    contributor: str
+    """``id@version``."""
+    tool: str
+    body: msgspec.Raw
+    """The call, as the assistant message that stands in the opening."""
+    result: CallResult
+    left_out: str = ""
+    """Why it is not sent: its result is over its budget; with the figures (R103)."""
 
 
 class NotSent(Record, tag="not_sent", frozen=True):
@@ -142,22 +184,6 @@ class Responded(Record, tag="responded", frozen=True):
     cause: Cause = "turn"
 
 
-class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The one result of one call (R175)."""
-
-    call: CallId
-    body: msgspec.Raw
-    """The tool message as encoded JSON: what the model is sent."""
-    state: CallState = "done"
-    object: str | None = None
-    """Digest of the whole result where the model got only its head (R193)."""
-    mended: bool = False
-    tool: str | None = None
-    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
-    skill: SkillId | None = None
-    """The skill that the result brought into the conversation, if it did (R155)."""
-
-
 class Steer(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A message handed over to a running turn, and the ordinal that it got then (R51, R122)."""
 
@@ -173,6 +199,7 @@ class Returned(Record, tag="returned", frozen=True):
     round: int
     results: tuple[CallResult, ...]
     request: str
+    """Empty where it does not fit: a compaction follows, or the turn ends (R105)."""
     steers: tuple[Steer, ...] = ()
     notes: tuple[PlatformNote, ...] = ()
     """What the platform says behind the results, in front of the steers (R151)."""
@@ -209,9 +236,65 @@ class Resumed(Record, tag="resumed", frozen=True):
     preset: str
     intents: tuple[CallId, ...] = ()
     """Approved calls of tools that write: after a crash these may have happened (P133)."""
-    checkpoint: SystemPromptCheckpoint | None = None
+    checkpoint: KeptCheckpoint | None = None
     gates: str = ""
     """As in :class:`Dispatched`: what it committed to anew."""
+
+
+class SummaryCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One call of a model for a summary, as it was made (R190, R196)."""
+
+    request: str
+    """The request's digest."""
+    until: int
+    """How many messages of the part to be summarised were told of with it; see ``piece_of``."""
+    usage: Usage = Usage()
+    summary: str = ""
+    """What was taken of it; empty: nothing, and it was asked again."""
+
+
+class Compacted(Record, tag="compacted", frozen=True):
+    """A summary stands for the conversation before a user message, under a new composition (R108).
+
+    Nothing that it stands for is changed or moved: ordinals, anchors and counts stay.
+    """
+
+    at: int
+    before: int
+    """Ordinal of the user message that stands first behind the summary; it may be one to come."""
+    composition: str
+    """Digest of the composition that was made with it, a blob of the store."""
+    model: str
+    calls: tuple[SummaryCall, ...]
+    """Piece by piece, where the part did not fit one request (R210); the last has the summary."""
+    changed: tuple[str, ...] = ()
+    """The sections that the composition says otherwise than the one before it (R107)."""
+    removed: tuple[str, ...] = ()
+    turn: TurnId | None = None
+    """The turn inside of which it was made, or for whose dispatch."""
+    request: str = ""
+    """Digest of the turn's request that follows at once, in place of the one that did not fit."""
+    checkpoint: KeptCheckpoint | None = None
+    """From the last dispatched system string to that of ``calls``, and of ``request`` (R70)."""
+
+    @property
+    def summary(self) -> str:
+        """What stands for the part, without its frame (R106)."""
+        return self.calls[-1].summary
+
+    @property
+    def usage(self) -> Usage:
+        """Of all its calls."""
+        return sum([call.usage for call in self.calls], Usage())
+
+
+class Recomposed(Record, tag="recomposed", frozen=True):
+    """The kept prompt was composed anew, and nothing else (R111)."""
+
+    at: int
+    composition: str
+    """Digest of it, a blob of the store."""
+    model: str
 
 
 class Ended(Record, tag="ended", frozen=True):
@@ -228,6 +311,8 @@ class Ended(Record, tag="ended", frozen=True):
     usage: Usage = Usage()
     withdrawn: tuple[str, ...] = ()
     """Questions that nobody answers any more (R160)."""
+    summaries: tuple[SummaryCall, ...] = ()
+    """Calls for a summary that came to nothing: they are in ``usage`` (R190)."""
 
 
 class PresetChanged(Record, tag="preset", frozen=True):
@@ -273,6 +358,8 @@ AnyRecord: TypeAlias = (
     Opened
     | Accepted
     | Recalled
+    | EagerBegun
+    | EagerRan
     | Dispatched
     | NotSent
     | Responded
@@ -280,6 +367,8 @@ AnyRecord: TypeAlias = (
     | Asked
     | Answered
     | Resumed
+    | Compacted
+    | Recomposed
     | Ended
     | PresetChanged
     | ModelChanged
@@ -287,35 +376,3 @@ AnyRecord: TypeAlias = (
     | LegacyContext
     | Deleted
 )
-
-
-class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is replaced with each commit: all that reading a passive session's state needs (R219).
-
-    Fields are only ever appended, since it is an array on disk.
-    """
-
-    agent: str
-    person: str | None
-    preset: str
-    model: str | None
-    created: int
-    turns: int = 0
-    """Turns begun, refused ones too."""
-    users: int = 0
-    """User messages in the conversation: the next ordinal (R50)."""
-    messages: int = 0
-    """Messages in the conversation (R94)."""
-    open_turn: TurnId | None = None
-    """A turn that was dispatched and has no end yet: interrupted, if nobody runs it."""
-    composition: str | None = None
-    with_person: bool = False
-    labels: dict[str, str] = {}
-    title: str | None = None
-    usage: Usage = Usage()
-    parked: int | None = None
-    """The open turn waits for answers; its records follow the commit of this number (R223)."""
-    skills: tuple[SkillId, ...] = ()
-    """Skills that were pinned or loaded in the conversation, besides those of the kept prompt."""
-    gates: str = ""
-    """What the last turn committed to: see :class:`Dispatched`."""

@@ -5,6 +5,8 @@ from typing import ClassVar
 
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.event import (
+    ConversationCompacted,
+    EagerRunMade,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -12,6 +14,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
     Replied,
@@ -32,14 +35,17 @@ from greenroom.protocol.record import (
     Answered,
     AnyRecord,
     Asked,
+    Compacted,
     Deleted,
     Dispatched,
+    EagerRan,
     Ended,
     ModelChanged,
     NotSent,
     Opened,
     PresetChanged,
     Recalled,
+    Recomposed,
     Responded,
     Returned,
 )
@@ -164,6 +170,22 @@ class Teller:
                 MessageAbsorbed(self._session, self._next(), record.at, steer.message, record.turn)
             )
 
+    def _ran(self, record: EagerRan) -> None:
+        message = decode_message(record.result.body)
+        assert isinstance(message, ToolMessage)
+        self.told.append(
+            EagerRunMade(
+                self._session,
+                self._next(),
+                record.at,
+                record.contributor,
+                record.result.call,
+                record.tool,
+                record.result.state,
+                message.content,
+            )
+        )
+
     def _asked(self, record: Asked) -> None:
         self._results(record)
         for question in shown(self._session, record.turn, record.at, record.questions):
@@ -220,6 +242,25 @@ class Teller:
             ModelSwitched(self._session, self._next(), record.at, record.model, record.before)
         )
 
+    def _compacted(self, record: Compacted) -> None:
+        self.told.append(
+            ConversationCompacted(
+                self._session,
+                self._next(),
+                record.at,
+                record.turn,
+                record.before,
+                record.summary,
+                record.usage,
+            )
+        )
+
+    def _recomposed(self, record: Recomposed) -> None:
+        composition, model = record.composition, record.model
+        self.told.append(
+            PromptRecomposed(self._session, self._next(), record.at, composition, model)
+        )
+
     def _deleted(self, record: Deleted) -> None:
         self.told.append(SessionDeleted(self._session, self._next(), record.at))
 
@@ -227,6 +268,7 @@ class Teller:
         Opened: _opened,
         Accepted: _accepted,
         Recalled: _recalled,
+        EagerRan: _ran,
         Dispatched: _dispatched,
         NotSent: _not_sent,
         Responded: _responded,
@@ -236,6 +278,8 @@ class Teller:
         Ended: _ended,
         PresetChanged: _preset,
         ModelChanged: _model,
+        Compacted: _compacted,
+        Recomposed: _recomposed,
         Deleted: _deleted,
     }
     """What each record tells; a record that is not here tells nothing."""

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from greenroom.actors import Workspace
-from greenroom.protocol import AgentDeclaration
+from greenroom.protocol import AgentDeclaration, EagerLoad, EagerRun, Note, Text
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -37,9 +37,38 @@ def test_the_presets_of_the_readme_can_be_read(tmp_path: Path) -> None:
     assert Workspace.folder(tmp_path).presets.ids == ("careful",)
 
 
+def test_the_contributor_of_the_readme_can_be_read(tmp_path: Path) -> None:
+    """R131: the example is a declaration, and names every field that a text has."""
+    _, example, _ = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "a.md").write_text("Help.")
+    (tmp_path / "contributors").mkdir()
+    (tmp_path / "contributors" / "money.yaml").write_text(example)
+    [money] = Workspace.folder(tmp_path).contributors.active
+    assert money == Text(
+        id="money",
+        version="1",
+        owner="workspace",
+        placement="agent",
+        text="Money is in pence. You are {agent}.",
+        heading="Money",
+    )
+    fields = {line.partition(":")[0] for line in example.splitlines()}
+    assert fields == {"kind", *Text.__struct_fields__}
+
+
+def test_the_readme_names_every_field_of_the_other_kinds() -> None:
+    """R132: what each has beside what all have."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| `\w+` \| (.*) \|$", README.read_text(), re.MULTILINE))
+    common = {*Text.__struct_fields__} - {"text", "heading", "framing"}
+    for name, kind in (("eager_load", EagerLoad), ("eager_run", EagerRun), ("note", Note)):
+        named = set(re.findall(r"`(\w+)`", rows[name]))
+        assert named >= {*kind.__struct_fields__} - common
+
+
 def test_the_gates_of_the_readme_can_be_read(tmp_path: Path) -> None:
     """The example of ``gates.yaml`` is one."""
-    _, example = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
+    *_, example = re.findall(r"```yaml\n(.*?)```", README.read_text(), re.DOTALL)
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "a.md").write_text("Help.")
     (tmp_path / "gates.yaml").write_text(example)

@@ -14,8 +14,9 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from greenroom.actors import Workspace, World
-from greenroom.actors.cli import asked, holding, looking
+from greenroom.actors.cli import asked, holding, looking, prompts
 from greenroom.actors.cli import chat as chatting
+from greenroom.actors.cli import compact as compacting
 from greenroom.actors.cli import demo as demonstrating
 from greenroom.actors.cli.choosing import open_model
 from greenroom.actors.cli.demo_model import DemoModel, Pace
@@ -28,6 +29,7 @@ from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.streams import OutputLost
 from greenroom.actors.cli.words import console, stamp
 from greenroom.protocol.hold import Running
+from greenroom.protocol.identity import DEFAULT_TENANT
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 
 CHAT_PACE: Final = Pace(first=(0.1, 0.2), piece=0.04, pieces=16)
@@ -191,6 +193,34 @@ def show(
 
 
 @app.command
+def compact(
+    session: Annotated[str, Parameter(help="Its key, as `greenroom sessions` lists it.")],
+    /,
+    *,
+    workspace: Annotated[
+        Path | None, Parameter(help="Its folder of agents and skills; by default the sample.")
+    ] = None,
+    store: Annotated[Path | None, Parameter(help="The store's folder.")] = None,
+    tenant: Annotated[str, Parameter(help="Whose session.")] = DEFAULT_TENANT,
+    json: Annotated[bool, Parameter(negative=(), help="One JSON object.")] = False,
+    choice: ModelChoice | None = None,
+) -> int:
+    """Put a summary in place of all but the newest turns, under a prompt composed anew.
+
+    What is stored stays; requests get shorter. Without --model a small one runs on this machine.
+    """
+    choice = choice or ModelChoice()
+    where = Stored(store=store, tenant=tenant)
+
+    async def go() -> int:
+        loaded = await trio.to_thread.run_sync(_workspace, workspace)
+        async with open_model(choice, "local", DemoModel(pace=CHAT_PACE)) as model:
+            return await compacting.compact(console(), loaded, model, where, session, as_json=json)
+
+    return run(go, debug=choice.debug)
+
+
+@app.command
 def request(
     session: Annotated[str, Parameter(help="Its key, as `greenroom sessions` lists it.")],
     turn: Annotated[int, Parameter(validator=Number(gte=1), help="1 is the first.")],
@@ -324,3 +354,7 @@ def schema(*, common: Common | None = None) -> int:  # noqa: ARG001 - every comm
         return 0
 
     return run(write)
+
+
+for command in (prompts.explain, prompts.kept_prompt, prompts.contributors, prompts.spend):
+    app.command(command)

@@ -65,7 +65,7 @@ async def chat(
         open_host(kept, workspace=workspace, models=models) as host,
     ):
         session = await _opened(host, workspace, whom)
-        return await Chat(console, workspace, host, session, whom.again).run()
+        return await Chat(console, host, session, whom.again).run()
 
 
 async def _opened(host: Host, workspace: Workspace, whom: Whom) -> Session:
@@ -84,7 +84,6 @@ class Chat:
     """One person at one session."""
 
     console: Console
-    workspace: Workspace
     host: Host
     session: Session
     again: str
@@ -185,9 +184,9 @@ class Chat:
 
     async def _list_skills(self) -> None:
         state = await self.session.state()
-        agent = self.workspace.agent(state.agent)
+        agent = self._workspace.agent(state.agent)
         for skill in (
-            each for part in self.workspace.skills_for(agent, state.person) for each in part
+            each for part in self._workspace.skills_for(agent, state.person) for each in part
         ):
             self.view.note(f"${skill.slug}  {short(skill.description, DESCRIPTION_SHOWN)}")
 
@@ -195,9 +194,24 @@ class Chat:
         if preset:
             await self.session.set_permission_preset(preset)
         chosen = (await self.session.state()).preset
-        for each in self.workspace.presets.presets:
+        for each in self._workspace.presets.presets:
             sign = "*" if each.id == chosen else " "
             self.view.note(f"{sign} {each.id}  {each.label}")
+
+    @property
+    def _workspace(self) -> Workspace:
+        """As it stands now: it is read anew before each message."""
+        return self.host.services.workspace
+
+    async def _read_anew(self) -> None:
+        """What was edited meanwhile is in force from the next message on, whole or not at all."""
+        try:
+            changes = await self.host.reload()
+        except GreenroomError as error:
+            self.view.say(f"The workspace stays as it was: {error}", "red")
+        else:
+            if not changes.is_empty:
+                self.view.note(f"· read anew: {changes}")
 
     # --- an answer ----------------------------------------------------------------------------
 
@@ -211,6 +225,7 @@ class Chat:
 
     async def _say(self, words: str, skills: tuple[str, ...]) -> None:
         self._unanswered = True
+        await self._read_anew()
         receipt = await self.session.prompt(words, skills=skills)
         if (await self.session.state()).phase == Phase.HELD:
             await self._tell_of_holds()

@@ -76,7 +76,8 @@ class DemoModel:
         whole_turn = seeded(*where).random
         now = seeded(*where, len(request.messages)).random
         await trio.sleep(now.uniform(*self.pace.first))
-        rounds = whole_turn.choice(ROUNDS_OF_TURNS)
+        # Outside of a turn a summary is asked for: no tool is called for that.
+        rounds = whole_turn.choice(ROUNDS_OF_TURNS) if session.turn else 0
         behind = round_of(request.messages, max(ROUNDS_OF_TURNS))
         calls = _calls(request, now.sample(CALLS, now.choice((1, 1, 2)))) if behind < rounds else ()
         text = "" if calls else " ".join(now.sample(SENTENCES, now.randint(2, 5)))

@@ -25,10 +25,11 @@ from greenroom.protocol.errors import (
     UnknownTool,
 )
 from greenroom.protocol.event import SessionDeleted, TurnEnded
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.phase import Phase
-from greenroom.protocol.record import Header, Opened
+from greenroom.protocol.record import Opened
 from greenroom.store import Create, open_memory
 from tests.actors.stage import agent, all_of, claims, stage, workspace
 from tests.store.offering import ask_all
@@ -157,7 +158,7 @@ async def test_one_session_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
             raise RuntimeError("a defect")
         return await draft_of(actor, entry, number)
 
-    monkeypatch.setattr("greenroom.actors.turn.draft_of", defective)
+    monkeypatch.setattr("greenroom.actors.making_room.draft_of", defective)
     async with stage(model=Looping(("Hi.",))) as on:
         ann, ben = await on.session("ann"), await on.session("ben")
         with pytest.raises(SessionFailed, match="a defect"):

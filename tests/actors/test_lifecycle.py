@@ -179,7 +179,7 @@ async def test_what_is_queued_goes_on_by_itself_after_a_session_failed(
             raise RuntimeError("a defect")
         return await draft_of(actor, entry, number)
 
-    monkeypatch.setattr("greenroom.actors.turn.draft_of", defective)
+    monkeypatch.setattr("greenroom.actors.making_room.draft_of", defective)
     fails: list[str] = []
     for lasting in (1, REVIVALS_MAX, 1_000):
         fails.clear()

@@ -219,5 +219,5 @@ async def test_the_map_is_cleared_when_a_preparation_begins() -> None:
         session = await on.session()
         await session.ask("one")
         outcome = await session.ask("x" * 1_000_000)
-        assert outcome.end == "not_sent"
+        assert outcome.end == "context_full"
         assert await session.model_input_projection() is None

@@ -14,7 +14,7 @@ from msgspec import structs
 from trio._core import _run
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from greenroom.actors import Session
+from greenroom.actors import Policy, Session
 from greenroom.actors.activation import activated
 from greenroom.actors.models.scripted import call
 from greenroom.actors.session import SessionActor
@@ -22,6 +22,8 @@ from greenroom.protocol.errors import GreenroomError, ModelFailed
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.question import Allow, Deny
 from greenroom.protocol.receipt import Receipt, When
+from greenroom.protocol.request import ModelRequest
+from greenroom.protocol.usage import Usage
 from greenroom.store import open_memory
 from tests.actors.world import (
     STILL,
@@ -30,6 +32,7 @@ from tests.actors.world import (
     check_requests,
     is_commit,
     is_enqueue,
+    is_for_summary,
     opened,
 )
 
@@ -40,14 +43,18 @@ ANSWERS = (
     call("watch"),
     "",
     ModelFailed("429", temporary=True),
+    call("look", what="x" * 2_000),
+    "x" * 2_000,
 )
+SUMMARIES = ("A summary.", "Another one.", "", "x" * 20_000, ModelFailed("No."), call("look"))
 STEPS = st.one_of(
     st.tuples(
         st.just("prompt"),
-        st.sampled_from(["steer", "queue", "interrupt", "pick"]),
+        st.sampled_from(["steer", "queue", "interrupt", "pick", "long"]),
     ),
     st.tuples(st.just("answer"), st.integers(0, len(ANSWERS) - 1)),
     st.tuples(st.just("answer"), st.just(2)),
+    st.tuples(st.just("summary"), st.integers(0, len(SUMMARIES) - 1)),
     st.tuples(st.just("tick"), st.integers(1, 12)),
     st.tuples(st.just("fault"), st.tuples(st.integers(0, 2), st.booleans(), st.booleans())),
     st.tuples(st.just("fault"), st.tuples(st.integers(1, 3), st.just(False), st.just(False))),
@@ -58,10 +65,13 @@ STEPS = st.one_of(
         st.sampled_from(["cancel", "flush", "recall", "open gate", "edit", "key", "lift"]),
         st.none(),
     ),
+    st.tuples(st.sampled_from(["compact", "compact", "recompose"]), st.none()),
     st.tuples(st.just("hold"), st.sampled_from(["finish", "stop"])),
     st.tuples(st.sampled_from(["wait", "reopen", "die"]), st.none()),
 )
 
+WIDE, NARROW = 128_000, 5_000
+"""Windows in tokens: in the latter a few long messages find no room."""
 SAYINGS = {
     "prompt",
     "key",
@@ -83,6 +93,7 @@ class History:
     stage: Stage
     receipts: list[Receipt] = attrs.field(factory=list)
     answers: list[int] = attrs.field(factory=list)
+    summaries: list[int] = attrs.field(factory=list)
     numbers: Iterator[int] = attrs.field(factory=count)
     session: Session = attrs.field(init=False)
 
@@ -94,11 +105,12 @@ class History:
         """Play the steps; each stretch between two restarts in a host of its own."""
         self.stage.skills.publish("refunds", "Version 0.")
         for model in (self.stage.model, self.stage.other):
-            model._steps.extend([lambda *_: self._answer()] * 1_000)
+            model._steps.extend([lambda request, _: self._answer(request)] * 1_000)
+            model.usage = Usage(input=1)
         rest = iter(steps)
         more = True
         while more:
-            async with self.stage.host() as host:
+            async with self.stage.host(policy=Policy(compact_at=0.6)) as host:
                 first = not list(self.stage.store.sessions())
                 self.session = await (opened(host) if first else host.session("ann"))
                 more = await self._stretch(rest)
@@ -107,7 +119,9 @@ class History:
                 last = self.actor
             await self._is_what_is_stored(last)
 
-    def _answer(self) -> Any:
+    def _answer(self, request: ModelRequest) -> Any:
+        if is_for_summary(request):
+            return SUMMARIES[self.summaries.pop(0)] if self.summaries else SUMMARIES[0]
         return ANSWERS[self.answers.pop(0)] if self.answers else "Done."
 
     async def _stretch(self, steps: Iterator[tuple[str, Any]]) -> bool:
@@ -126,7 +140,8 @@ class History:
             case "prompt":
                 picks = ["refunds"] if how == "pick" else []
                 text = f"message {next(self.numbers)}"
-                when: When = "steer" if how == "pick" else how
+                text += " " + "x" * 2_000 if how == "long" else ""
+                when: When = "steer" if how in ("pick", "long") else how
                 self.receipts.append(await session.prompt(text, skills=picks, when=when))
             case "key":
                 self.receipts.append(await session.prompt("keyed", key="k"))
@@ -157,6 +172,11 @@ class History:
         match what:
             case "answer":
                 self.answers.append(how)
+            case "summary":
+                self.summaries.append(how)
+            case "compact" | "recompose" as what:
+                # Beside the steps that follow, so that they meet it half way.
+                self.session._host.services.nursery.start_soon(self._anew, what)
             case "tick":
                 for _ in range(how):
                     await trio.lowlevel.checkpoint()
@@ -172,6 +192,10 @@ class History:
                 del self.session._host.services.actors[self.session.id]
             case "wait":
                 await wait_all_tasks_blocked()
+
+    async def _anew(self, what: str) -> None:
+        with allowed():
+            await (self.session.compact() if what == "compact" else self.session.recompose())
 
     async def _comes_to_rest(self) -> None:
         """The faults are over: everything that was accepted gets its outcome."""
@@ -191,6 +215,8 @@ class History:
         assert self.actor.is_quiet
         said = [m.content for m in (await self.session.state()).messages if "message " in str(m)]
         assert len(set(said)) == len(said), "a message was sent twice"
+        async for turn in self.session.turns():
+            assert turn.usage == sum([made.usage for made in turn.model_calls], Usage())
         await check_conversation(self.session)
         await check_requests(self.session, self.stage.model.requests)
         await check_requests(self.session, self.stage.other.requests)
@@ -229,15 +255,18 @@ def allowed() -> Iterator[None]:
         pass
 
 
-async def lived(steps: list[tuple[str, Any]]) -> None:
+async def lived(steps: list[tuple[str, Any]], window: int) -> None:
     async with open_memory() as store:
-        await History(Stage(store)).lives(steps)
+        stage = Stage(store)
+        for model in (stage.model, stage.other):
+            model.capabilities = structs.replace(model.capabilities, context_tokens=window)
+        await History(stage).lives(steps)
 
 
-def run(steps: list[tuple[str, Any]], order: int = 0) -> None:
+def run(steps: list[tuple[str, Any]], order: int = 0, window: int = WIDE) -> None:
     # The loop shuffles the tasks that are ready: here by ``order``, so that a failure comes again.
     _run._r.seed(order)
-    trio.run(lived, steps, clock=MockClock(autojump_threshold=0.2))
+    trio.run(lived, steps, window, clock=MockClock(autojump_threshold=0.2))
 
 
 @settings(max_examples=150, deadline=None)
@@ -249,6 +278,24 @@ def test_any_history(steps: list[tuple[str, Any]], order: int) -> None:
     session back knows what the one that wrote it knew.
     """
     run(steps, order)
+
+
+FILLING = st.one_of(
+    *[st.just([("prompt", "long"), ("wait", None)])] * 4,
+    *[st.just([("answer", n), ("prompt", "long"), ("wait", None)]) for n in (1, 6, 7)],
+    st.just([("answer", 6), ("answer", 6), ("prompt", "long"), ("wait", None)]),
+    st.tuples(st.just(("compact", None)), st.just(("wait", None))),
+    st.lists(STEPS, min_size=1, max_size=3),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(FILLING, min_size=4, max_size=12), st.integers(0, 1 << 16), st.booleans())
+def test_any_history_of_a_window_that_fills(
+    steps: list[list[tuple[str, Any]]], order: int, narrow: bool
+) -> None:
+    """R72, R108, R110, R196, R210: the same through compactions, asked for and of necessity."""
+    run([step for each in steps for step in each], order, NARROW if narrow else WIDE)
 
 
 PROMPT, INTERRUPT = ("prompt", "steer"), ("prompt", "interrupt")

@@ -173,7 +173,7 @@ async def test_a_continuation_that_does_not_fit(stage: Stage) -> None:
         assert looked == len(stage.model.requests) > 1
         await check_conversation(session)
         await session.flush()
-        assert (await session.ask("x" * 9_000)).end == "not_sent"
+        assert (await session.ask("x" * 19_000)).end == "context_full"
         assert len(stage.effects) == looked
 
 

@@ -128,7 +128,7 @@ async def test_a_steer_that_does_not_fit_does_not_end_the_turn(stage: Stage) -> 
         outcome = await session.outcome(receipt)
         assert (outcome.end, outcome.text) == ("done", "Done.")
         assert (await session.outcome(small)).absorbed
-        assert (await session.outcome(large)).end == "not_sent"
+        assert (await session.outcome(large)).end == "context_full"
         assert (await session.outcome(last)).text == "Small."
         await check_requests(session, stage.model.requests)
 
@@ -154,7 +154,7 @@ async def test_an_image_costs_what_the_model_says(stage: Stage) -> None:
     picture = Image("image/png", b"\x89PNG")
     async with stage.session() as session:
         assert (await session.ask([TextPart("One"), picture])).end == "done"
-        assert (await session.ask([TextPart("Two"), picture])).end == "not_sent"
+        assert (await session.ask([TextPart("Two"), picture, picture])).end == "context_full"
 
 
 @pytest.mark.parametrize("person", [None, "ada"])

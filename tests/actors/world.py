@@ -16,13 +16,16 @@ from greenroom.actors.models.scripted import Scripted, Step
 from greenroom.actors.skill_source import skill_package
 from greenroom.actors.world import simulated
 from greenroom.protocol.agent import AgentDeclaration
-from greenroom.protocol.errors import GreenroomError, SaveFailed, SkillUnavailable
+from greenroom.protocol.compaction import closing
+from greenroom.protocol.errors import SaveFailed, SkillUnavailable
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import AssistantMessage, Message, ToolMessage, UserMessage
 from greenroom.protocol.permission import PRESETS, PresetTable
-from greenroom.protocol.rebuild import SentRequest
+from greenroom.protocol.rebuild import SentRequest, sent_in
+from greenroom.protocol.record import AnyRecord, Compacted
 from greenroom.protocol.request import ModelRequest
 from greenroom.protocol.skill import SkillPackage
+from greenroom.protocol.wording import CURRENT
 from greenroom.store import Commit, Enqueue, MemoryStore, Store
 
 AGENT = "support"
@@ -30,6 +33,8 @@ FULL = "danger-full-access"
 QUIET = PresetTable(tuple([structs.replace(preset, asks=False) for preset in PRESETS]))
 """Presets under which what may not be done is refused, and nobody is asked."""
 SEES = Capabilities(images=True)
+ASKED = closing((), (), CURRENT)[:80]
+"""How the last message of a request for a summary begins."""
 SECONDS_MAX = 200.0
 """A test that waits longer than this (in simulated time) waits for ever."""
 
@@ -230,32 +235,49 @@ async def check_conversation(session: Session) -> None:
 async def check_requests(session: Session, given: Sequence[ModelRequest]) -> list[SentRequest]:
     """Every dispatched request is rebuilt to the byte, and each begins with the one before.
 
+    Unless the kept prompt was composed anew between them, or a summary came in front.
+
     ``given`` is what the model port got, in order: each of them is one that was dispatched.
     """
-    rebuilt = [
-        await session.request(turn.turn, round=round_)
-        async for turn in session.turns()
-        for round_ in range(await _requests_of(session, turn.turn))
-    ]
+    records = session._reader.committed()
+    places = sent_in(records)
+    rebuilt = [await session.request(place.turn, round=place.round) for place in places]
     for one in rebuilt:
         assert one.is_exact, f"turn {one.turn} round {one.round} is not rebuilt"
-    for earlier, later in pairwise(rebuilt):
-        if earlier.request.model == later.request.model:
-            before, after = list(earlier.request.messages), list(later.request.messages)
-            assert after[: len(before)] == before
+    told = [(_compactions(records[: place.index + 1]), place.composition) for place in places]
+    for (earlier, before), (later, behind) in pairwise(zip(rebuilt, told, strict=True)):
+        if before == behind:
+            sent_before, sent_after = list(earlier.request.messages), list(later.request.messages)
+            assert sent_after[: len(sent_before)] == sent_before
     bodies = iter([one.request.canonical() for one in rebuilt])
     for request in given:
         # `in` moves the iterator on: the given ones stand in the rebuilt ones in their order.
-        assert request.canonical() in bodies
+        assert is_for_summary(request) or request.canonical() in bodies
+    await _check_summaries(session, records, given)
     return rebuilt
 
 
-async def _requests_of(session: Session, turn: int) -> int:
-    """How many requests a turn dispatched."""
-    try:
-        return (await session.request(turn)).round + 1
-    except GreenroomError:
-        return 0
+async def _check_summaries(
+    session: Session, records: Sequence[AnyRecord], given: Sequence[ModelRequest]
+) -> None:
+    """What was asked for a summary that was taken is rebuilt, and was given so (R196)."""
+    asked = {request.canonical() for request in given if is_for_summary(request)}
+    made = [record for record in records if isinstance(record, Compacted)]
+    for number, record in enumerate(made):
+        for call in range(len(record.calls)):
+            one = await session.summary_request(number, call=call)
+            assert one.is_exact, f"call {call} of compaction {number} is not rebuilt"
+            if given and given[0].model == record.model:
+                assert one.request.canonical() in asked
+
+
+def _compactions(records: Sequence[AnyRecord]) -> int:
+    return sum(isinstance(record, Compacted) for record in records)
+
+
+def is_for_summary(request: ModelRequest) -> bool:
+    """Whether a summary is asked for."""
+    return ASKED in request.messages[-1]
 
 
 STILL = Policy(revive=False)

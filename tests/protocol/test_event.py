@@ -7,6 +7,8 @@ import pytest
 
 from greenroom.protocol.command import Pick
 from greenroom.protocol.event import (
+    ConversationCompacted,
+    EagerRunMade,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -14,6 +16,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
     Replied,
@@ -95,6 +98,15 @@ FRAMES: list[tuple[Event, str]] = [
         '{"event":"tool_returned",HEAD,"turn":1,"call":"c","state":"done","content":"é\\n"}',
     ),
     (
+        EagerRunMade(
+            **HEAD, contributor="clock@1", call="e1-0", tool="now", state="done", content="Noon."
+        ),
+        (
+            '{"event":"eager_run_made",HEAD,"contributor":"clock@1","call":"e1-0","tool":"now",'
+            '"state":"done","content":"Noon."}'
+        ),
+    ),
+    (
         QuestionAsked(
             **HEAD,
             question=Question(
@@ -126,6 +138,19 @@ FRAMES: list[tuple[Event, str]] = [
     (
         ModelSwitched(**HEAD, model="b", before="a"),
         '{"event":"model_switched",HEAD,"model":"b","before":"a"}',
+    ),
+    (
+        ConversationCompacted(
+            **HEAD, turn=None, before=4, summary="s", usage=Usage(input=3, output=4)
+        ),
+        (
+            '{"event":"conversation_compacted",HEAD,"turn":null,"before":4,"summary":"s",'
+            '"usage":USAGE}'
+        ),
+    ),
+    (
+        PromptRecomposed(**HEAD, composition="d", model="m"),
+        '{"event":"prompt_recomposed",HEAD,"composition":"d","model":"m"}',
     ),
     (SessionDeleted(**HEAD), '{"event":"session_deleted",HEAD}'),
 ]

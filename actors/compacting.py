@@ -1,0 +1,218 @@
+"""Compacting on demand: an idle session, and whoever asked for it waits (R111).
+
+The work is done in the task of the caller, so cancelling the call cancels it and leaves everything
+as it was (R110). While it is done the session is busy, and what arrives is queued behind it (R212).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import trio
+from msgspec import structs
+
+from greenroom.actors.committing import preset_now
+from greenroom.actors.compaction_plan import Made, Plan, Wanted, planned
+from greenroom.actors.conversation import rebuilt
+from greenroom.actors.drafting import projected, tokens_of
+from greenroom.actors.models.port import Model, SessionInfo
+from greenroom.actors.opening import made_runs
+from greenroom.actors.pending import Obstacle, Sealed, raised
+from greenroom.actors.preparing import compose
+from greenroom.actors.waiting import Slot
+from greenroom.protocol.errors import HostClosed, Missing, ModelFailed, SaveFailed, SessionLost
+from greenroom.protocol.header import Header
+from greenroom.protocol.phase import Phase, Step
+from greenroom.protocol.receipt import Compaction, Cursor
+from greenroom.protocol.record import AnyRecord, Recomposed, SummaryCall
+from greenroom.protocol.usage import Usage
+
+if TYPE_CHECKING:
+    from greenroom.actors.session import SessionActor
+
+T = TypeVar("T")
+CLOSED: Final = "The host was closed."
+
+
+async def compact(actor: "SessionActor") -> Compaction:
+    """Summarise all but the newest of a conversation, under a prompt that is composed anew.
+
+    Where there is nothing to compact, only the prompt is composed anew (R111).
+
+    Raises:
+        Busy, PendingSave: the session is not idle; nothing changed (R9).
+        ModelFailed, OverBudget: no summary was made that makes a request smaller (R109).
+        SaveFailed: it could not be written; ``flush()`` may (R110).
+        HostClosed, Missing: the host stopped, or the session was deleted meanwhile.
+    """
+    return await _alone(actor, partial(_compact, actor))
+
+
+async def recompose(actor: "SessionActor") -> bool:
+    """Compose the kept prompt anew from what stands in the workspace now (R60, R111).
+
+    Returns:
+        Whether it is another prompt than before.
+
+    Raises:
+        Busy, PendingSave: the session is not idle; nothing changed (R9).
+        SaveFailed: it could not be written; ``flush()`` may.
+        HostClosed, Missing: the host stopped, or the session was deleted meanwhile.
+    """
+    return await _alone(actor, partial(_recompose, actor))
+
+
+async def _alone(actor: "SessionActor", work: Callable[[], Awaitable[T]]) -> T:
+    """Do the work while nothing else is done with the session."""
+    actor.check_quiet()
+    if actor.services.closing:
+        raise HostClosed(CLOSED)
+    actor.step(Step.COMPACT)
+    scope = actor.compaction = trio.CancelScope()
+    with scope:
+        try:
+            return await work()
+        finally:
+            if actor.compaction is scope:
+                actor.compaction = None
+                if actor.phase is Phase.COMPACTING:
+                    _over(actor, Step.REFUSED)
+    if actor.services.closing:
+        raise HostClosed(CLOSED)
+    raise Missing(f"The session {actor.id} was deleted.", session=str(actor.id))
+
+
+def _over(actor: "SessionActor", step: Step) -> None:
+    """It is done, or given up: what is queued goes on."""
+    actor.step(step)
+    actor.last_active = trio.current_time()
+    actor.services.settled.ring()
+    actor.go_on()
+
+
+def _model_of(actor: "SessionActor") -> Model:
+    services, header = actor.services, actor.header
+    return services.model(header.model or services.agent(header.agent).model)
+
+
+async def _compact(actor: "SessionActor") -> Compaction:
+    header, model, calls = actor.header, _model_of(actor), list[SummaryCall]()
+    info = SessionInfo(actor.id, header.agent, header.person)
+    wanted = Wanted("asked", model, info, header.person is not None)
+    plan = await planned(actor, wanted)
+    if plan is None:
+        await _recompose(actor)
+        return _nothing(actor, model)
+    made = None
+    try:
+        made = await plan.made(actor, calls)
+    except ModelFailed as error:
+        error.way_out = "The conversation is as it was: compact it again when the model works."
+        raise
+    finally:
+        if made is None:
+            await _count(actor, calls)
+    return await _land(actor, plan, made)
+
+
+async def _land(actor: "SessionActor", plan: Plan, made: Made) -> Compaction:
+    """Commit summary, composition and what it names, all in one (R108)."""
+    record = made.record(actor, messages=actor.header.messages)
+    header = made.header(actor.header, record)
+    adopt = partial(made.adopt, actor)
+    await _save(actor, record, header, plan.composed.blobs, adopt)
+    return Compaction(
+        "compacted",
+        record.before,
+        record.summary,
+        record.composition,
+        plan.measured,
+        plan.after(made.summary),
+        record.usage,
+        _cursor(actor),
+    )
+
+
+def _nothing(actor: "SessionActor", model: Model) -> Compaction:
+    kept = actor.kept
+    assert kept is not None, "the prompt was composed anew"
+    variant = kept.under(preset_now(actor), with_person=actor.header.person is not None)
+    tokens = variant.budget.fixed + tokens_of(actor.conversation, model.capabilities)
+    return Compaction(
+        "nothing to compact", None, "", kept.digest, tokens, tokens, Usage(), _cursor(actor)
+    )
+
+
+def _cursor(actor: "SessionActor") -> Cursor:
+    return Cursor(actor.services.store.incarnation, actor.number)
+
+
+async def _recompose(actor: "SessionActor") -> bool:
+    services, model = actor.services, _model_of(actor)
+    ran = made_runs(actor) if actor.kept is not None else None
+    composed = await compose(services, actor.header, actor.instructions, model.name, ran=ran)
+    kept = composed.kept
+    if actor.kept is not None and kept.digest == actor.kept.digest:
+        return False
+    record = Recomposed(services.world.now(), kept.digest, kept.composition.model)
+    header = structs.replace(actor.header, composition=kept.digest)
+    conversation = rebuilt(projected(actor, kept).chunks)
+
+    def adopt() -> None:
+        actor.kept, actor.conversation = kept, conversation
+        actor.told.composed(services.generation)
+
+    await _save(actor, record, header, composed.blobs, adopt)
+    return True
+
+
+# --- saving ---------------------------------------------------------------------------------------
+
+
+async def _save(
+    actor: "SessionActor",
+    record: AnyRecord,
+    header: Header,
+    blobs: Mapping[str, bytes],
+    adopt: Callable[[], None],
+) -> None:
+    """Commit it; what the verdict means is true before anybody wakes (R110).
+
+    Raises:
+        SaveFailed: it is kept, and in force, and ``flush()`` writes it.
+        SessionLost: somebody else holds the session by now.
+    """
+    slot: Slot[Obstacle | None] = Slot()
+
+    def judged(sealed: Sealed, obstacle: Obstacle | None) -> None:
+        actor.compaction = None
+        if isinstance(obstacle, SessionLost):
+            actor.lose(obstacle, sealed)
+        elif obstacle is None:
+            adopt()
+            _over(actor, Step.SAVED)
+        else:
+            adopt()
+            actor.keep_unsaved(sealed)
+        actor.services.settled.ring()
+        slot.put(obstacle)
+
+    actor.commit([record], header, blobs=blobs, then=judged)
+    error = await slot.get_shielded()
+    if isinstance(error, SessionLost):
+        raise error
+    if error is not None:
+        cause = raised(error)
+        sentence = f"The composition of {actor.id} is not on disk yet: {cause.sentence}"
+        raise SaveFailed(sentence, session=str(actor.id)) from cause
+
+
+async def _count(actor: "SessionActor", calls: list[SummaryCall]) -> None:
+    """What was asked in vain is paid all the same: it is counted in the session (R190)."""
+    usage = sum([call.usage for call in calls], Usage())
+    if usage == Usage():
+        return
+    header = structs.replace(actor.header, usage=actor.header.usage + usage)
+    error = await actor.commit([], header).get_shielded()
+    if isinstance(error, SessionLost):
+        actor.lose(error)
