@@ -11,7 +11,7 @@ from msgspec import structs
 
 from greenroom.actors.conversation import Conversation, rebuilt
 from greenroom.actors.due import Told
-from greenroom.actors.gateway import Gateway, Waiting
+from greenroom.actors.gateway import INTERRUPTED, Gateway, Waiting
 from greenroom.actors.interrupted import settle_interrupted
 from greenroom.actors.restoring import restore_parked
 from greenroom.actors.services import Services
@@ -59,6 +59,9 @@ async def activated(services: Services, session: SessionId) -> SessionActor:
         ) from error
     if tally.open_turn is not None and actor.phase is not Phase.PARKED:
         await settle_interrupted(actor, tally.open_turn, tally.since)
+    if actor.turn is not None and actor.gateway.interrupts(actor.turn.number):
+        # Its former host stopped between the message and the end of the turn.
+        actor.turn.stop("cancelled", INTERRUPTED)
     return actor
 
 
@@ -137,5 +140,7 @@ def _gateway(services: Services, session: SessionId) -> Gateway:
         for record in decode_records(queued.records):
             if isinstance(record, Accepted):
                 submission = submission_of(record)
-                gateway.add(Waiting(submission, queued.seq, queued.number, record.waits))
+                gateway.add(
+                    Waiting(submission, queued.seq, queued.number, record.waits, stops=record.stops)
+                )
     return gateway

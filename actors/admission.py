@@ -14,7 +14,7 @@ import msgspec
 
 from greenroom.actors.border import check_skills
 from greenroom.actors.content import Held, Sent, held
-from greenroom.actors.gateway import Waiting
+from greenroom.actors.gateway import INTERRUPTED, Waiting
 from greenroom.actors.holds import held_error, hold_on
 from greenroom.actors.session import SessionActor
 from greenroom.actors.waiting import Slot
@@ -251,6 +251,7 @@ def _acceptance(actor: SessionActor, submission: Submission, *, own_turn: bool) 
         submission.person,
         submission.key,
         own_turn,
+        running if first else None,
     )
 
 
@@ -269,7 +270,7 @@ def _arrived(arrival: _Arrival, verdict: EnqueueVerdict) -> None:
             actor.number = max(actor.number, verdict.number)
         services.published(actor.id, verdict.number, (arrival.record,))
         if submission.when == "interrupt" and actor.turn is not None:
-            actor.turn.stop("cancelled", "Interrupted by a message.")
+            actor.turn.stop("cancelled", INTERRUPTED)
         actor.go_on()
     arrival.slot.put(verdict)
 
@@ -356,7 +357,7 @@ def _keep(actor: SessionActor, message: Admitted, record: Accepted, *, own_turn:
     entry = Waiting(submission, None, 0, own_turn, message.keys, message.blobs)
     actor.gateway.add(entry, front=submission.when == "interrupt")
     if submission.when == "interrupt" and actor.turn is not None:
-        actor.turn.stop("cancelled", "Interrupted by a message.")
+        actor.turn.stop("cancelled", INTERRUPTED)
     actor.go_on()
     cursor = Cursor(actor.services.store.incarnation, actor.number)
     return Receipt(

@@ -21,11 +21,13 @@ import msgspec
 from greenroom.actors.confined import list_folder, read_bytes
 from greenroom.actors.front_matter import decoded, yaml_value
 from greenroom.actors.zones import check_zone
+from greenroom.protocol.catalog import Catalog, InUse
 from greenroom.protocol.condition import DateCrossed
 from greenroom.protocol.contributor import KINDS, Declaration, EagerRun, Note, declaration_of
 from greenroom.protocol.errors import ExtraMissing, InvalidInput, Missing, Refused, TooLarge
 from greenroom.protocol.installed import TRUSTED, Installed, Terms
 from greenroom.protocol.limits import DEFAULT_LIMITS
+from greenroom.protocol.plugin import FOLDER as PLUGINS
 
 FOLDER: Final = "contributors"
 SWITCHES: Final = "switches.yaml"
@@ -52,6 +54,8 @@ class Declarations:
     declared: tuple[tuple[str, Declaration], ...] = ()
     switches: Switches = attrs.field(factory=Switches)
     faults: tuple[str, ...] = ()
+    catalog: Catalog = attrs.field(factory=Catalog)
+    """The plugins, whose contributors are installed beside them."""
 
 
 def read_contributors(root: Path) -> Declarations:
@@ -66,11 +70,14 @@ def read_contributors(root: Path) -> Declarations:
 
 
 def given_in_code(
-    contributors: Iterable[Declaration], switched_off: Iterable[str], approved: Iterable[str]
+    contributors: Iterable[Declaration],
+    switched_off: Iterable[str],
+    approved: Iterable[str],
+    plugins: Catalog = Catalog(),  # noqa: B008 - frozen
 ) -> Declarations:
     """The same of what was given in code."""
     named = tuple((f"{FOLDER}: {_name_of(one)}", one) for one in contributors)
-    return Declarations(named, Switches(tuple(switched_off), tuple(approved)))
+    return Declarations(named, Switches(tuple(switched_off), tuple(approved)), (), plugins)
 
 
 def install(declarations: Declarations) -> tuple[Installed, tuple[str, ...]]:
@@ -84,9 +91,11 @@ def install(declarations: Declarations) -> tuple[Installed, tuple[str, ...]]:
         if type(declaration) not in KINDS:
             faults.append(f"{place}: It is no contributor.")
             continue
+        if declaration.id.startswith(f"{PLUGINS}/"):
+            faults.append(f"{place}: Only what a plugin brings is called {PLUGINS}/....")
+            continue
         try:
-            if isinstance(declaration, Note) and isinstance(declaration.condition, DateCrossed):
-                check_zone(declaration.condition.zone)
+            check_zones(declaration)
         except Refused as error:
             faults.append(f"{place}: {error.sentence}")
             continue
@@ -97,6 +106,8 @@ def install(declarations: Declarations) -> tuple[Installed, tuple[str, ...]]:
             for refused in installed.refused
             if refused.contributor == declaration.key
         ]
+    for one in declarations.catalog.active:
+        installed = _with_plugin(installed, one, faults)
     for id_ in dict.fromkeys(declarations.switches.switched_off):
         try:
             installed = installed.switch(id_, terms, on=False)
@@ -105,9 +116,30 @@ def install(declarations: Declarations) -> tuple[Installed, tuple[str, ...]]:
     faults += [
         f"{SWITCHES}: There is no run {key!r} to be approved."
         for key in declarations.switches.approved
-        if not isinstance(installed.published.get(key), EagerRun)
+        if key.startswith(f"{PLUGINS}/")  # what those may call is approved with their plugin
+        or not isinstance(installed.published.get(key), EagerRun)
     ]
     return installed, tuple(faults)
+
+
+def _with_plugin(installed: Installed, one: InUse, faults: list[str]) -> Installed:
+    """The same with what a plugin brings, under the authority that its approval used (R135)."""
+    proposal = one.proposal
+    terms = Terms(by=one.decision.by, authorities=TRUSTED)
+    for declaration in proposal.contributors:
+        try:
+            check_zones(declaration)
+            approve = declaration.key in proposal.writing_runs
+            installed = installed.publish(declaration, terms, approve=approve)
+        except Refused as error:
+            faults.append(f"{PLUGINS}/{proposal.plugin}/{proposal.version}: {error.sentence}")
+    return installed
+
+
+def check_zones(declaration: Declaration) -> None:
+    """Refuse a time zone that this machine does not know. Raises :class:`InvalidInput`."""
+    if isinstance(declaration, Note) and isinstance(declaration.condition, DateCrossed):
+        check_zone(declaration.condition.zone)
 
 
 def _name_of(value: object) -> str:
@@ -137,11 +169,11 @@ def _files(root: Path, faults: list[str]) -> Iterator[tuple[str, Callable[[str],
         faults.append(f"{FOLDER}: {error.sentence}")
         return
     for entry in entries:
-        parse = _PARSERS.get(entry.name.rpartition(".")[2])
+        parse = PARSERS.get(entry.name.rpartition(".")[2])
         if entry.name.startswith("."):
             continue
         if entry.kind == "folder" or parse is None:
-            endings = ", ".join(f".{ending}" for ending in _PARSERS)
+            endings = ", ".join(f".{ending}" for ending in PARSERS)
             faults.append(f"{FOLDER}/{entry.name}: It is not read; what is, ends with {endings}.")
         else:
             yield entry.name, parse
@@ -213,6 +245,6 @@ def _no_number(name: str) -> None:
     raise InvalidInput(f"Its JSON holds {name}, which is no number.")
 
 
-_PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
+PARSERS: Final[Mapping[str, Callable[[str], Any]]] = MappingProxyType(
     {"yaml": _yaml, "yml": _yaml, "toml": _toml, "json": _json}
 )

@@ -72,6 +72,8 @@ def save_failed(turn: "Turn", sealed: Sealed, error: StoreFailed) -> None:
 
 def _settlement(turn: "Turn", ending: Ending) -> Settlement:
     services = turn.actor.services
+    if turn.open is not None:
+        turn.open.take_answers(turn.actor.id, turn.answers, services.door)
     return settlement(
         ending,
         turn.open,

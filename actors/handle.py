@@ -230,12 +230,13 @@ class Session:
             discard: give up what cannot be written; what it was is logged.
 
         Raises:
-            Busy: a turn runs.
+            Busy: a turn runs, a message waits, or somebody waits for a parked turn.
             PendingSave: something could not be written, and was not to be discarded.
         """
         actor = self._live()
         if actor is not None:
             await dispose(actor, discard=discard)
+            self._host.passivate(actor)
 
     async def flush(self) -> None:
         """Write what could not be written; no tool and no model is called again (R85)."""
@@ -388,8 +389,7 @@ class Session:
         return self._host.live(self.id)
 
     async def _actor(self) -> SessionActor:
-        actor = self._host.live(self.id)
-        return actor if actor is not None else await self._host.activate(self.id)
+        return self._live() or await self._host.activate(self.id)
 
     async def delete(self) -> None:
         """Remove the session and all that only it holds (R192)."""

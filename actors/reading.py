@@ -71,7 +71,10 @@ class SessionReader:
     def committed(self) -> list[AnyRecord]:
         """What is on disk."""
         self.stored()
-        entries = self.services.store.read(self.id)
+        return self._records_after(0)
+
+    def _records_after(self, number: int) -> list[AnyRecord]:
+        entries = self.services.store.read(self.id, after=number)
         return [record for entry in entries for record in decode_records(entry.records)]
 
     def records(self) -> list[AnyRecord]:
@@ -84,7 +87,6 @@ class SessionReader:
         stored, actor = self.stored(), self._live()
         header = actor.header if actor is not None else decode_header(stored.header)
         entries = originals_of(self.records(), self._blob)
-        running = actor is not None and actor.phase in OPEN_PHASES and actor.turn is not None
         return SessionState(
             session=self.id,
             agent=header.agent,
@@ -96,7 +98,7 @@ class SessionReader:
             written_by_us=tuple([n for n, e in enumerate(entries) if e.origin == "greenroom"]),
             user_messages=sum(isinstance(entry.message, UserMessage) for entry in entries),
             queued=actor.gateway.length if actor is not None else stored.queued,
-            running=actor.turn.number if running and actor and actor.turn else None,
+            running=_running(header, actor),
             has_pending_save=actor is not None and actor.phase is Phase.UNSAVED,
             cursor=Cursor(self.services.store.incarnation, stored.number, END_OF_COMMIT),
             hold=self._hold(header, actor),
@@ -134,8 +136,13 @@ class SessionReader:
 
     def question(self, name: str) -> Question | None:
         """A question of that id, with its answer if it has one (R223)."""
-        asked = questions_of(self.id, self.committed())
-        return next((each for each in asked if each.id == name), None)
+        parked = decode_header(self.stored().header).parked
+        # Mostly it is one of the turn that waits: then nothing older has to be read.
+        for after in (0,) if parked is None else (parked, 0):
+            for each in questions_of(self.id, self._records_after(after)):
+                if each.id == name:
+                    return each
+        return None
 
     def request(self, turn: TurnId, round_: int) -> SentRequest:
         """A request, rebuilt (R196)."""
@@ -220,6 +227,14 @@ def summary_of(
         usage=header.usage,
         labels=dict(header.labels),
     )
+
+
+def _running(header: Header, actor: SessionActor | None) -> TurnId | None:
+    """The turn that has begun and not ended: that runs, or waits for answers without a task."""
+    if actor is not None:
+        is_open = actor.phase in OPEN_PHASES and actor.turn is not None
+        return actor.turn.number if is_open and actor.turn else None
+    return None if header.parked is None else header.open_turn
 
 
 def _phase(

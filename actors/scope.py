@@ -10,7 +10,7 @@ from greenroom.actors.border import check_cursor, check_labels, check_names
 from greenroom.actors.handle import Session
 from greenroom.actors.holding import lift, new_hold, no_hold, place
 from greenroom.actors.listing import Listing
-from greenroom.actors.questions import check_answer, open_questions, session_of
+from greenroom.actors.questions import open_questions, session_of
 from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
 from greenroom.actors.terms import terms_of
@@ -145,7 +145,7 @@ class Scope:
         records = (Opened(now, agent, person, chosen, instructions), *history)
         slot: Slot[CreateVerdict] = Slot()
         operation = Create(
-            session, encode_header(header), encode_records(records), terms_of(header)
+            session, encode_header(header), encode_records(records), terms_of(session, header)
         )
         services.store.offer(operation, slot.put)
         verdict = await slot.get_shielded()
@@ -206,21 +206,22 @@ class Scope:
     async def answer(self, question: Question | str, answer: Answer, /) -> Question:
         """Answer a question, from :meth:`questions` or by its id; durable when this returns.
 
-        The first answer stands: who comes later gets the question with that one. With the last
-        answer of a round its turn goes on (R160, R161).
+        The first answer stands: who comes later gets the question with that one, also when its
+        turn is long over. One that expired was answered by policy. With the last answer of a round
+        its turn goes on (R160, R161).
 
         Returns:
             The question with the answer that it has.
 
         Raises:
-            Missing: no open question has that id.
+            Missing: no question has that id.
             InvalidInput, TooLarge: it is no answer to a question of that kind, or cannot be stored.
+            PendingSave: the end of the turn that asked could not be written; ``flush()`` may.
             StoreUnavailable: it was not kept; the question is as open as before.
+            SessionLost, SetAside, HostFull: its session cannot be gone on with here.
         """
         self._host.check_open()
-        services = self._host.services
-        check_answer(answer, services.limits)
-        session = session_of(services.store, self._tenant, question)
+        session = session_of(self._host.services.store, self._tenant, question)
         name = question.id if isinstance(question, Question) else question
         return await answer_in(self._host, session, name, answer)
 

@@ -1,7 +1,7 @@
 """What every session of a host shares: store, world, models, tools, workspace, and the bounds."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
@@ -21,7 +21,7 @@ from greenroom.actors.workspace import Workspace
 from greenroom.actors.world import World
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.composition import Composition, Ingredients
-from greenroom.protocol.errors import UnknownModel
+from greenroom.protocol.errors import InvalidInput, UnknownModel
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
@@ -32,6 +32,8 @@ from greenroom.store.contract import Store
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
+APPROVAL_SECONDS_MAX: Final = 2**40
+"""Far over what anybody waits; a time after it can still be written as every reader reads it."""
 Composer: TypeAlias = Callable[[Ingredients], Composition]
 """Makes a composition of its ingredients: pure, the same bytes for the same ingredients."""
 Deps: TypeAlias = Callable[[SessionInfo], Any | Awaitable[Any]]
@@ -53,6 +55,16 @@ class Policy:
     """Sessions with queued messages go on when the host opens, one after the other."""
     approval_seconds: float | None = None
     """How long a call waits for its approval; then it counts as declined. None: for ever (R223)."""
+
+    def __attrs_post_init__(self) -> None:
+        seconds: object = self.approval_seconds
+        if seconds is not None and not (
+            isinstance(seconds, int | float) and 0 < seconds <= APPROVAL_SECONDS_MAX
+        ):
+            raise InvalidInput(
+                f"Policy.approval_seconds cannot be {seconds!r}; None waits for ever.",
+                what="approval_seconds",
+            )
 
 
 @attrs.define(eq=False, slots=True)

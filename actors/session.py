@@ -33,7 +33,7 @@ from greenroom.protocol.errors import (
 )
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, SessionId
-from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
+from greenroom.protocol.phase import BUSY, SAVING_PHASES, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.record import AnyRecord
 from greenroom.store.contract import (
@@ -184,7 +184,6 @@ class SessionActor:
 
     def _judged(self, saving: Saving, verdict: CommitVerdict) -> None:
         """The store's callback: what the verdict means is true before anybody wakes."""
-        self._saving = False
         if type(verdict) is Committed:
             self._written(saving.sealed, verdict)
             obstacle = None
@@ -194,6 +193,8 @@ class SessionActor:
             saving.fill(obstacle)
         except Exception as error:  # noqa: BLE001 - it must not end the host's loop
             self.fail(error)
+        # Until here it counts as on its way: what the verdict leads to stands behind what waits.
+        self._saving = False
         if self._behind:
             self._pass_on(obstacle)
 
@@ -354,14 +355,10 @@ class SessionActor:
         if self.services.failed is not None:
             self.services.failed(self.id)
 
-    def leave(self) -> None:
-        """The host ended: whoever still waits is told so (R87)."""
-        self._give_up(
-            SessionFailed(
-                f"The host stopped before this message of {self.id} had its outcome.",
-                session=str(self.id),
-            )
-        )
+    def leave(self, what: str = "The host stopped") -> None:
+        """The host ended, or lets the session go: whoever still waits is told so (R87)."""
+        sentence = f"{what} before this message of {self.id} had its outcome."
+        self._give_up(SessionFailed(sentence, session=str(self.id)))
 
     def _give_up(self, failure: SessionFailed) -> None:
         if self.turn is not None:
@@ -385,6 +382,11 @@ class SessionActor:
     def is_saving(self) -> bool:
         """A commit of it is on its way to disk."""
         return self._saving
+
+    async def until_heard(self) -> None:
+        """Wait where the turn has not heard yet of its commit: if it failed, it is kept (R91)."""
+        while self.phase in SAVING_PHASES and not self._saving:
+            await trio.lowlevel.checkpoint()
 
     def expects(self, message: MessageId) -> bool:
         """Whether the message waits or is in the running turn, so that its outcome will come."""

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from greenroom.actors.kept_prompt import Kept
 from greenroom.protocol.header import Header
-from greenroom.protocol.identity import SkillId
+from greenroom.protocol.identity import SessionId, SkillId, session_mark
 from greenroom.protocol.question import Asking
 from greenroom.protocol.record import CallResult
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 SKILL: Final = "skill"
 """A session that shows that skill: in its kept prompt, or pinned or loaded in what is sent."""
-QUESTION: Final = "question"
-"""A session with a question of that id."""
+ASKS: Final = "asks"
+"""The session whose questions have ids that begin so, whether they are open or not."""
 WAITING: Final = "waiting"
 """A session with questions: with :data:`ANSWER` any, with :data:`EXPIRY` such as expire (R223)."""
 ANSWER: Final = "answer"
@@ -25,16 +25,18 @@ EXPIRY: Final = "expiry"
 
 
 def terms_of(
-    header: Header, kept: Iterable[SkillId] = (), asking: Iterable[Asking] = ()
+    session: SessionId,
+    header: Header,
+    kept: Iterable[SkillId] = (),
+    asking: Iterable[Asking] = (),
 ) -> frozenset[tuple[str, str]]:
     """The terms of a session: with the skills of its kept prompt, and its open questions."""
-    terms = {("agent", header.agent)}
+    terms = {(ASKS, session_mark(session)), ("agent", header.agent)}
     if header.person is not None:
         terms.add(("person", header.person))
     terms.update((f"label:{name}", value) for name, value in header.labels.items())
     terms.update((SKILL, skill) for skill in (*kept, *header.skills))
     for question in asking:
-        terms.add((QUESTION, question.id))
         terms.add((WAITING, ANSWER))
         if question.expires is not None:
             terms.add((WAITING, EXPIRY))
@@ -45,7 +47,7 @@ def terms_with(
     actor: "SessionActor", header: Header, asking: Iterable[Asking] = ()
 ) -> frozenset[tuple[str, str]]:
     """The terms that a live session is to have with another header."""
-    return terms_of(header, kept_skills(actor.kept), asking)
+    return terms_of(actor.id, header, kept_skills(actor.kept), asking)
 
 
 def moved_terms(
@@ -56,7 +58,7 @@ def moved_terms(
         kept is actor.kept or kept_skills(kept) == kept_skills(actor.kept)
     ):
         return None
-    return terms_of(header, kept_skills(kept))
+    return terms_of(actor.id, header, kept_skills(kept))
 
 
 def kept_skills(kept: Kept | None) -> tuple[SkillId, ...]:

@@ -6,7 +6,6 @@ reads has any part in it (R2). A tool's failure is a result that the model is to
 the turn; a tool that does not return is cut off.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from greenroom.actors.builtin import USE_TOOL, builtin_tools, resolve
 from greenroom.actors.files import file_tools
 from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.tool import Later, Tool, ToolContext, declarations
-from greenroom.actors.tool_text import Output, check_arguments, in_short
+from greenroom.actors.tool_text import Output, check_arguments, in_short, kept_text
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.errors import GreenroomError, InvalidInput, ToolFailed, UnknownTool
@@ -27,7 +26,6 @@ from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import ToolCall, ToolMessage
 from greenroom.protocol.permission import Decision
 from greenroom.protocol.record import CallResult
-from greenroom.protocol.skill import cut_text
 from greenroom.protocol.turn import CallState
 
 LOAD_TOOLS: Final = "load_tools"
@@ -227,21 +225,10 @@ class Door:
         skill: SkillId | None = None,
     ) -> Finished:
         """A result as its record holds it; a long one is kept once by content, apart (R193)."""
-        limits = self._limits
-        if len(text) <= limits.result_bytes_max // 4 or (
-            len(data := text.encode()) <= limits.result_bytes_max
-        ):
-            body = encode_message(ToolMessage(call, text))
-            return Finished(CallResult(call, msgspec.Raw(body), state, None, mended, skill=skill))
-        digest = hashlib.sha256(data).hexdigest()
-        head = cut_text(text, limits.result_head_bytes)
-        shown = (
-            f"{head}\n[cut here: the result has {len(data):,} bytes; "
-            f'read_object("{digest}") reads on]'
-        )
-        body = encode_message(ToolMessage(call, shown))
-        result = CallResult(call, msgspec.Raw(body), state, digest, mended, skill=skill)
-        return Finished(result, data)
+        kept = kept_text(text, self._limits)
+        body = encode_message(ToolMessage(call, kept.shown))
+        result = CallResult(call, msgspec.Raw(body), state, kept.object, mended, skill=skill)
+        return Finished(result, kept.data)
 
 
 def _failure(tool: Tool[Any], error: BaseException) -> str:

@@ -23,6 +23,7 @@ from msgspec import structs
 
 from greenroom.actors.context import context_of
 from greenroom.actors.conversation import Addition
+from greenroom.actors.dispatching import dispatch
 from greenroom.actors.drafting import Draft, Refusal
 from greenroom.actors.ended import save_failed, settle
 from greenroom.actors.following import following
@@ -37,17 +38,16 @@ from greenroom.actors.response import Reply, answer_of, is_empty
 from greenroom.actors.round import Round
 from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.settling import Ending, ending_without_answer, last_of
-from greenroom.actors.terms import moved_terms, showing
 from greenroom.actors.tool import ToolContext
-from greenroom.actors.unsent import not_dispatched, settle_unsent
+from greenroom.actors.unsent import settle_unsent
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, ModelFailed, SessionLost
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
-from greenroom.protocol.question import Answer, Asking
+from greenroom.protocol.question import Asking
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, Asked, Dispatched, SummaryCall
+from greenroom.protocol.record import Answered, AnyRecord, Asked, Dispatched, SummaryCall
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import KeyEntry, Known
 
@@ -81,7 +81,7 @@ class Turn:
     """The answer whose outcomes are not committed yet."""
     asked: Asked | None = None
     """What the round asked when it parked."""
-    answers: dict[str, Answer] = attrs.field(factory=dict)
+    answers: dict[str, Answered] = attrs.field(factory=dict)
     """What was answered, by question; also before it was asked (R224)."""
     added: int = 0
     """Conversation messages of this turn that are committed."""
@@ -129,10 +129,22 @@ class Turn:
             return False  # a parked turn outlives its host (R174)
         self._stop = Ending(end, reason, end)
         if self._scope is None:
-            settle(self, self._stop)
+            self._end_parked()
         else:
             self._scope.cancel()
         return True
+
+    def _end_parked(self) -> None:
+        """End a parked turn that was stopped; an answer that is on its way comes first (R160)."""
+        if self._stop is not None and self.actor.answering is None:
+            settle(self, self._stop)
+
+    def heard(self) -> None:
+        """The answer of a question was committed, or could not be."""
+        if self._scope is None and self._stop is not None:
+            self._end_parked()
+        else:
+            self.actor.go_on()
 
     def failed(self, error: GreenroomError) -> None:
         """Nothing was accepted: whoever waits for the receipt is told."""
@@ -167,6 +179,9 @@ class Turn:
             ending = self._stop
         if self.stream is not None:
             self.stream.end()
+        while actor.answering is not None:
+            # What is answered by then stands, whatever ends the turn.
+            await actor.answering.wait()
         if actor.phase is Phase.PARKED:
             self._rest(ending or self._stop)
         elif ending is None:
@@ -207,7 +222,7 @@ class Turn:
         if isinstance(draft, Refusal):
             return Ending(draft.end, draft.reason, draft.code)
         await trio.lowlevel.checkpoint_if_cancelled()
-        if not await self._dispatch(draft):
+        if not await dispatch(self, draft):
             return None
         self.stream = Stream(actor.services, actor.id, self.number)
         return await self.rounds(draft)
@@ -239,46 +254,6 @@ class Turn:
     def _answered(self, response: ModelResponse, stream: Stream) -> Reply:
         now, limits = self.actor.services.world.now(), self.actor.services.limits
         return answer_of(response, self.number, self.round, stream.block, now, limits)
-
-    # --- dispatch ----------------------------------------------------------------------------
-
-    async def _dispatch(self, draft: Draft) -> bool:
-        """Commit what the first request rests on (R79); False when that failed (R205)."""
-        actor = self.actor
-        actor.step(Step.DISPATCH)
-        self.began = actor.number
-        header = structs.replace(
-            actor.header,
-            turns=self.number,
-            users=actor.header.users + 1,
-            messages=actor.header.messages + 1,
-            open_turn=self.number,
-            composition=draft.kept.digest,
-            with_person=draft.record.with_person,
-            gates=draft.record.gates,
-            withdrawals=draft.withdrawals,
-        )
-        if draft.record.skills:
-            header = showing(header, [use.id for use in draft.record.skills])
-        terms = moved_terms(actor, header, draft.kept)
-        saving = self.commit_own([draft.record], header, draft.blobs, terms=terms)
-        error = await saving.get_shielded()
-        if error is not None:
-            not_dispatched(self, error)
-            return False
-        actor.conversation = draft.conversation
-        self.ahead = draft.tokens(actor.conversation)
-        actor.conversation.adopt(draft.addition)
-        if actor.kept is not draft.kept:
-            actor.told.composed(actor.services.generation)
-        actor.told.sent(draft.record.notes)
-        actor.kept, actor.sent = draft.kept, draft.variant.system.sections
-        actor.mapped = len(actor.conversation)
-        self.start, self.added = draft.record, 1
-        actor.step(Step.SAVED)
-        if self.accepted is not None:
-            self.accepted.put(actor.number)
-        return True
 
     def commit_own(
         self,
@@ -335,6 +310,9 @@ class Turn:
         await this.run(self.actor, draft, context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.
         await trio.lowlevel.checkpoint_if_cancelled()
+        while self.actor.answering is not None:
+            # Nothing is asked that is being answered already (R224).
+            await self.actor.answering.wait()
         if asking := this.asking(self.actor, self.answers):
             await ask(self, this, asking)
             return None

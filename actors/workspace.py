@@ -15,10 +15,13 @@ import attrs
 
 from greenroom.actors.contributor_files import given_in_code
 from greenroom.actors.gate_files import gates_given
+from greenroom.actors.plugin_files import Brought, skills_brought
+from greenroom.actors.plugin_folder import Shelf, faults_told
 from greenroom.actors.skill_source import read_package
 from greenroom.actors.workspace_draft import Draft
 from greenroom.actors.workspace_files import Person, read_folder, read_instructions
 from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.catalog import Catalog
 from greenroom.protocol.contributor import Declaration
 from greenroom.protocol.errors import SkillUnavailable, UnknownAgent
 from greenroom.protocol.gate import Gate, GateTable
@@ -54,6 +57,8 @@ class Workspace:
     persons: Mapping[str, Person]
     contributors: Installed
     """Every one that is installed, and what is switched off."""
+    plugins: Catalog
+    """Every one that was proposed; what those in use bring is among the others."""
     presets: PresetTable
     gate_table: GateTable
     """Policy on calls, its own and of its skills, as it stood when it was read (R155)."""
@@ -66,10 +71,15 @@ class Workspace:
     root: Path | None
     """The folder that it was read from; None: it was made in code."""
     _source: Source
+    _brought: Brought
 
     @classmethod
-    def folder(cls, path: str | Path) -> "Workspace":
+    def folder(cls, path: str | Path, *, plugins: Catalog | None = None) -> "Workspace":
         """Read the workspace in a folder; see :mod:`greenroom.actors.workspace_files` for its form.
+
+        Args:
+            path: the folder.
+            plugins: in place of those in the folder, to see what would become of it with them.
 
         Raises:
             BrokenWorkspace: with every fault and its file.
@@ -77,19 +87,24 @@ class Workspace:
         """
         root = Path(path)
         found = read_folder(root)
+        shelf = found.shelf if plugins is None else Shelf(plugins, faults_told(plugins.faults()))
+        brought = skills_brought(shelf.catalog)
+        own = tuple(read.summary for read in found.skills.values() if not read.disabled)
+        disabled = frozenset(id_ for id_, read in found.skills.items() if read.disabled)
         draft = Draft(
             agents=tuple(found.agents),
-            skills=tuple(read.summary for read in found.skills.values() if not read.disabled),
+            skills=(*own, *brought.summaries),
             persons=tuple(found.persons),
-            contributors=found.contributors,
+            contributors=attrs.evolve(found.contributors, catalog=shelf.catalog),
             presets=found.presets or PRESETS,
-            disabled=frozenset(id_ for id_, read in found.skills.items() if read.disabled),
-            faults=tuple(found.faults),
+            disabled=disabled | brought.disabled,
+            owners=brought.owners,
+            faults=(*found.faults, *shelf.faults, *brought.faults),
         )
         table = GateTable(found.gates.gates, found.gates.egress, found.gates_of_skills)
-        return cls._made(
-            draft, found.preamble, found.files_root, found.warnings, _Folder(root), table
-        )
+        warnings = (*found.warnings, *shelf.warnings)
+        source = _Folder(root)
+        return cls._made(draft, found.preamble, found.files_root, warnings, source, table, brought)
 
     @classmethod
     def build(
@@ -101,6 +116,7 @@ class Workspace:
         contributors: Iterable[Declaration] = (),
         switched_off: Iterable[str] = (),
         approved: Iterable[str] = (),
+        plugins: Catalog = Catalog(),  # noqa: B008 - frozen
         presets: PresetTable = PRESETS,
         preamble: str | None = None,
         instructions: str | Callable[[], str] = "",
@@ -118,6 +134,7 @@ class Workspace:
             switched_off: ids of contributors, built-in ones too (R141).
             approved: ``id@version`` of runs that may call a tool that writes (R149).
             presets: another table of permission presets.
+            plugins: what was proposed and approved; what is in use of it is installed.
             preamble: another platform preamble.
             instructions: project instructions, or what reads them for each new session.
             files_root: the folder of the file tools.
@@ -129,17 +146,20 @@ class Workspace:
         """
         packages = tuple(skills)
         table, odd, faults = gates_given(gates, egress, packages)
+        brought = skills_brought(plugins)
         draft = Draft(
             agents=tuple(agents),
-            skills=tuple(package.summary for package in packages),
+            skills=(*(package.summary for package in packages), *brought.summaries),
             persons=tuple(persons),
-            contributors=given_in_code(contributors, switched_off, approved),
+            contributors=given_in_code(contributors, switched_off, approved, plugins),
             presets=presets,
-            faults=faults,
+            disabled=brought.disabled,
+            owners=brought.owners,
+            faults=(*faults, *faults_told(plugins.faults()), *brought.faults),
         )
         by_id = {package.summary.id: package for package in packages}
         source = _Given(by_id, instructions)
-        return cls._made(draft, preamble, files_root, odd, source, table)
+        return cls._made(draft, preamble, files_root, odd, source, table, brought)
 
     @classmethod
     def _made(
@@ -150,6 +170,7 @@ class Workspace:
         warnings: Iterable[str],
         source: Source,
         table: GateTable,
+        brought: Brought,
     ) -> "Workspace":
         whole = draft.checked()
         return cls(
@@ -157,6 +178,7 @@ class Workspace:
             skills=MappingProxyType({skill.id: skill for skill in whole.skills}),
             persons=MappingProxyType({each.name: each for each in whole.persons}),
             contributors=whole.installed,
+            plugins=whole.contributors.catalog,
             presets=draft.presets,
             gate_table=table,
             preamble=preamble,
@@ -164,6 +186,7 @@ class Workspace:
             warnings=(*warnings, *whole.unnamed()),
             root=source.root if isinstance(source, _Folder) else None,
             source=source,
+            brought=brought,
         )
 
     def again(self) -> "Workspace":
@@ -193,7 +216,8 @@ class Workspace:
         """
         # An agent that the workspace lost meanwhile may be bound to a skill that it lost too.
         bound = tuple(self.skills[id_] for id_ in agent.skills if id_ in self.skills)
-        given = self.skills.keys() if agent.available is None else set(agent.available)
+        everyones = self.skills.keys() - self._brought.owners.keys()
+        given = everyones if agent.available is None else set(agent.available)
         own = self.persons[person].skills if person is not None and person in self.persons else ()
         available = {*given, *own} & self.skills.keys() - set(agent.skills)
         return bound, tuple(self.skills[id_] for id_ in sorted(available))
@@ -236,7 +260,9 @@ class Workspace:
         if skill not in self.skills:
             # Never taken for a path: only what loading found is read (S10).
             raise SkillUnavailable(f"There is no skill {skill!r} in the workspace.", skill=skill)
-        return self._source.package(skill)
+        brought = self._brought.skills.get(skill)
+        # What a plugin brings is what was approved, whatever lies in its folder by now.
+        return self._source.package(skill) if brought is None else brought.package
 
 
 @attrs.frozen(eq=False)

@@ -1,7 +1,8 @@
 """A workspace before it is known to be whole: its parts, and every fault between them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import attrs
 import msgspec
@@ -30,6 +31,8 @@ class Draft:
     installed: Installed = attrs.field(factory=Installed)
     """What they came to; of a draft that was checked."""
     disabled: frozenset[SkillId] = frozenset()
+    owners: Mapping[SkillId, Owner] = attrs.field(factory=dict)
+    """Of the skills of plugins that only agents or persons get that name them (R165)."""
     faults: tuple[str, ...] = ()
     """Found before, while files were read."""
 
@@ -71,8 +74,14 @@ class Draft:
             named["person"].update(person.contributors)
         for one in self.installed.active:
             if one.id not in named.get(one.owner, {one.id}):
-                who = "agent" if one.owner == "author" else "person"
-                yield f"contributors: No {who} names {one.id!r}, so it reaches nobody."
+                yield f"contributors: No {_WHO[one.owner]} names {one.id!r}, so it reaches nobody."
+        for agent in self.agents:
+            named["author"].update((*agent.skills, *(agent.available or ())))
+        for person in self.persons:
+            named["person"].update(person.skills)
+        for skill, owner in self.owners.items():
+            if skill not in named[owner]:
+                yield f"plugins: No {_WHO[owner]} names the skill {skill!r}, so it reaches nobody."
 
     def _resolved_contributors(self) -> Declarations:
         declared = [(place, self._resolved(one)) for place, one in self.contributors.declared]
@@ -109,6 +118,7 @@ class Draft:
             yield from self._unknown(file, (*agent.skills, *(agent.available or ())))
             yield from self._bound_twice(file, agent)
             yield from self._unbound(file, agent.contributors, "author")
+            yield from self._not_theirs(file, (*agent.skills, *(agent.available or ())), "author")
             if agent.preset is not None and agent.preset not in self.presets.ids:
                 choices = ", ".join(self.presets.ids)
                 yield f"{file}: There is no preset {agent.preset!r}; there are: {choices}."
@@ -117,6 +127,7 @@ class Draft:
             yield from _unnameable(file, person.name)
             yield from self._unknown(file, person.skills)
             yield from self._unbound(file, person.contributors, "person")
+            yield from self._not_theirs(file, person.skills, "person")
         for place, declared in self.contributors.declared:
             yield from self._unwatched(place, declared)
 
@@ -138,6 +149,12 @@ class Draft:
             elif owners[id_] != owner:
                 yield f"{file}: The contributor {id_!r} is the {owners[id_]}'s, not the {owner}'s."
 
+    def _not_theirs(self, file: str, skills: Iterable[SkillId], owner: Owner) -> Iterator[str]:
+        """Skills of a plugin that reaches others than those who name them here (R165)."""
+        for skill in dict.fromkeys(skills):
+            if (whose := self.owners.get(skill, owner)) != owner:
+                yield f"{file}: The skill {skill!r} is the {whose}'s, not the {owner}'s."
+
     def _unwatched(self, place: str, declared: Declaration) -> Iterator[str]:
         """What a declaration names of this workspace and is not there."""
         if isinstance(declared, EagerLoad) and declared.skill:
@@ -156,6 +173,10 @@ class Draft:
         for name, times in bound.items():
             if times > 1:
                 yield f"{file}: {times} skills called {name!r} are bound; one may be."
+
+
+_WHO: Final[Mapping[Owner, str]] = {"author": "agent", "person": "person"}
+"""Who has to name what an owner has, for it to reach anybody."""
 
 
 def _doubled(what: str, names: Iterable[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
     agents/NAME.md        head: description, model, skills, ...; body: the agent's prompt
     skills/.../SKILL.md   Agent Skills packages, at most four folders deep
+    plugins/              packages of others: see :mod:`greenroom.actors.plugin_folder`
     persons/NAME.md       text about a person; head: skills and contributors that only they have
     contributors/, switches.yaml   see :mod:`greenroom.actors.contributor_files`
     presets.yaml          another table of permission presets
@@ -27,6 +28,7 @@ from greenroom.actors.confined import Listed, list_folder, list_in, opened_folde
 from greenroom.actors.contributor_files import Declarations, read_contributors
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
 from greenroom.actors.gate_files import GATES, GateFile, workspace_gates
+from greenroom.actors.plugin_folder import Shelf, read_shelf
 from greenroom.actors.skill_finding import find_skills
 from greenroom.actors.skill_source import ReadSkill
 from greenroom.protocol.agent import AgentDeclaration
@@ -50,7 +52,15 @@ TEXT_BYTES_MAX: Final = 1_048_576
 ENTRIES_MAX: Final = 10_000
 _NAMED: Final = {
     name.lower(): name
-    for name in ("agents", "persons", "skills", "files", "preamble.md", *INSTRUCTION_FILES)
+    for name in (
+        "agents",
+        "persons",
+        "skills",
+        "plugins",
+        "files",
+        "preamble.md",
+        *INSTRUCTION_FILES,
+    )
 } | {
     f"{name}.{ending}": f"{name}.yaml"
     for name in ("presets", "gates")
@@ -84,6 +94,8 @@ class Contents:
     skills: dict[str, ReadSkill] = attrs.field(factory=dict)
     persons: list[Person] = attrs.field(factory=list)
     contributors: Declarations = attrs.field(factory=Declarations)
+    shelf: Shelf = attrs.field(factory=Shelf)
+    """The plugins, with faults and warnings of their own."""
     preamble: str | None = None
     presets: PresetTable | None = None
     gates: GateFile = attrs.field(factory=GateFile)
@@ -124,6 +136,8 @@ def read_folder(root: Path) -> Contents:
         found.faults += skills.faults
     with found.about("contributors"):
         found.contributors = read_contributors(root)
+    with found.about("plugins"):
+        found.shelf = read_shelf(root)
     _read_top(found, root, top)
     return found
 

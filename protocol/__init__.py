@@ -7,6 +7,7 @@ themselves. How a prompt is projected and how records are laid out is in the mod
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.argument import Like
 from greenroom.protocol.budget import Budget, Spend, SpendTable, TokenCounter, TokenEstimate
+from greenroom.protocol.catalog import Catalog
 from greenroom.protocol.command import By, Pick, Submission
 from greenroom.protocol.composition import (
     Composition,
@@ -140,6 +141,7 @@ from greenroom.protocol.permission import PRESETS, Decision, Preset, PresetTable
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.pieces import Piece
 from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
+from greenroom.protocol.plugin import Plugin
 from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Question, Result, Withdrawn
@@ -212,6 +214,7 @@ __all__ = [
     "CallId",
     "CallRecord",
     "CallState",
+    "Catalog",
     "Cause",
     "Commitment",
     "Compaction",
@@ -290,6 +293,7 @@ __all__ = [
     "Piece",
     "PinnedSkill",
     "Placement",
+    "Plugin",
     "Preset",
     "PresetTable",
     "ProjectionMap",

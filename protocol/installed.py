@@ -155,7 +155,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
         if approve:
             uses.append(Use("approve", key, declaration.owner, terms.by))
         for use in uses:
-            _ask(use, terms)
+            ask(use, terms)
         return structs.replace(
             self,
             published=dict(sorted({**self.published, key: declaration}.items())),
@@ -185,7 +185,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
         if key in self.removed:
             raise UnknownContributor(f"The contributor {key!r} is out of use already.", key=key)
         use = Use("remove", key, declaration.owner, terms.by)
-        _ask(use, terms)
+        ask(use, terms)
         return structs.replace(self, removed=self.removed | {key}, uses=(*self.uses, use))
 
     def switch(self, id_: str, terms: Terms, *, on: bool) -> "Installed":
@@ -199,7 +199,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
         if id_ not in known - set(FIXED):
             raise UnknownContributor(f"There is no contributor {id_!r} to be switched.", key=id_)
         use = Use("switch_on" if on else "switch_off", id_, "workspace", terms.by)
-        _ask(use, terms)
+        ask(use, terms)
         off = self.off - {id_} if on else self.off | {id_}
         return structs.replace(self, off=off, uses=(*self.uses, use))
 
@@ -249,9 +249,15 @@ def _check_budget(declaration: Declaration, terms: Terms) -> None:
         )
 
 
-def _ask(use: Use, terms: Terms) -> None:
+def is_allowed(use: Use, terms: Terms) -> bool:
+    """What the owner's authority says of it (R135)."""
     authority = terms.authorities.get(use.owner)
-    if authority is None or not authority(use):
+    return authority is not None and authority(use)
+
+
+def ask(use: Use, terms: Terms) -> None:
+    """Ask the owner's authority. Raises :class:`NotAuthorized` if it does not allow it (R135)."""
+    if not is_allowed(use, terms):
         raise NotAuthorized(
             f"The authority of the owner, the {use.owner}, does not let {use.by!r} do this: "
             f"{use.act.replace('_', ' ')} {use.contributor}.",

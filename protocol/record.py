@@ -57,6 +57,8 @@ class Accepted(Record, tag="accepted", frozen=True):
     key: str | None = None
     waits: bool = False
     """It is to have a turn of its own (R119)."""
+    stops: TurnId | None = None
+    """The turn that it interrupts: that one ends, whatever becomes of the host meanwhile (R178)."""
 
 
 class Recalled(Record, tag="recalled", frozen=True):
@@ -228,6 +230,8 @@ class Answered(Record, tag="answered", frozen=True):
     turn: TurnId
     question: str
     answer: Answer
+    object: str | None = None
+    """Digest of the whole of a result of which the answer has only the head (R193)."""
 
 
 class Resumed(Record, tag="resumed", frozen=True):

@@ -1,6 +1,6 @@
-"""What keeps a contributor from being installed, changed or taken out."""
+"""What keeps a contributor or a plugin from being installed, changed or taken out."""
 
-from greenroom.protocol.errors import OverBudget, Refused
+from greenroom.protocol.errors import InvalidInput, OverBudget, Refused
 
 
 class ContributorOverBudget(OverBudget):
@@ -11,7 +11,7 @@ class ContributorOverBudget(OverBudget):
 
 
 class VersionTaken(Refused):
-    """This version of the contributor is published, with other content (R138)."""
+    """This version of the contributor or plugin is published, with other content (R138)."""
 
     code = "version_taken"
     status = 409
@@ -40,3 +40,34 @@ class WritesUnapproved(Refused):
     code = "writes_unapproved"
     status = 403
     way_out = "Approve exactly that version, or run a tool that only reads."
+
+
+class BadPlugin(InvalidInput):
+    """A folder or archive cannot be a plugin; ``facts['where']`` says where in it (R162)."""
+
+    code = "bad_plugin"
+    way_out = "Mend the package as the message says; nothing of it was installed."
+
+
+class UntrustedPlugin(Refused):
+    """A plugin asks for more than text and tools that read, of an owner who may not (R165)."""
+
+    code = "untrusted_plugin"
+    status = 403
+    way_out = "Take that out of the plugin, or have it owned by the operator or the workspace."
+
+
+class NotAsShown(Refused):
+    """The digest that was approved is not that of what is proposed (R163)."""
+
+    code = "not_as_shown"
+    status = 409
+    way_out = "Look at the proposal as it is now, and approve the digest that stands below it."
+
+
+class UnknownPlugin(Refused):
+    """No plugin of this name and version was proposed, or it does not stand as it would have to."""
+
+    code = "unknown_plugin"
+    status = 404
+    way_out = "Name one that is listed, or propose it first."

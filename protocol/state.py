@@ -49,6 +49,7 @@ class SessionState(msgspec.Struct, frozen=True):
     user_messages: int
     queued: int
     running: TurnId | None
+    """The turn that runs, or is parked until its questions are answered."""
     has_pending_save: bool
     """Something is not on disk yet; ``flush()`` writes it (R84)."""
     cursor: Cursor

@@ -24,6 +24,7 @@ from greenroom.actors.cli.exits import USAGE
 from greenroom.actors.cli.faults import BadOption, told
 from greenroom.actors.cli.options import Common, ModelChoice, Stored
 from greenroom.actors.cli.places import data_folder, default_store, own_sample
+from greenroom.actors.cli.plugins import plugin
 from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.streams import OutputLost
@@ -56,6 +57,7 @@ app: Final = App(
     result_action="return_value",
     help_format="plaintext",
 )
+app.command(plugin)
 
 
 def run_command(arguments: list[str]) -> int:
@@ -130,7 +132,11 @@ def chat(
     new = f"chat-{stamp(world.now())}-{world.new_id()[:4]}"
     key = new if session is None else session
     again = _again(workspace, key, store, choice)
-    whom = chatting.Whom(key=key, agent=agent, person=person, preset=preset, again=again)
+    where = [] if store is None else ["--store", str(store)]
+    answers = shlex.join(["greenroom", "answer", *where])
+    whom = chatting.Whom(
+        key=key, agent=agent, person=person, preset=preset, again=again, answers=answers
+    )
 
     async def go() -> int:
         if not key:
@@ -262,20 +268,27 @@ def answer(
 ) -> int:
     """Answer a question of a store that no host holds; its turn goes on with the next host."""
     options = options or Stored()
-    who = by or getuser()
-    given: list[Answer] = [
-        *([Allow(who)] if allow else []),
-        *([] if deny is None else [Deny(who, deny)]),
-        *([] if result is None else [Result(result, who)]),
-        *([] if failure is None else [Failure(failure, who)]),
-    ]
 
     async def go() -> int:
+        who = by or _logged_in()
+        given: list[Answer] = [
+            *([Allow(who)] if allow else []),
+            *([] if deny is None else [Deny(who, deny)]),
+            *([] if result is None else [Result(result, who)]),
+            *([] if failure is None else [Failure(failure, who)]),
+        ]
         if len(given) != 1:
             raise BadOption("Say one of --allow, --deny WHY, --result TEXT, --failure WHY.")
         return await asked.answer(console(), options, question, given[0])
 
     return run(go, debug=options.debug)
+
+
+def _logged_in() -> str:
+    try:
+        return getuser()
+    except (KeyError, OSError, ImportError):  # whoever runs it has a number and no name
+        raise BadOption("Say who answers: --by NAME.") from None
 
 
 @app.command

@@ -1,5 +1,6 @@
 """Contributors end to end: declared in a workspace, and found in what the model is given (P088)."""
 
+import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -183,3 +184,35 @@ async def test_no_clock_and_no_session_moves_a_byte(stage: Stage) -> None:
     assert len(set(digests)) == 1
     one, other = stage.model.requests
     assert one.system == other.system
+
+
+async def test_contributors_cost_a_later_turn_nothing(stage: Stage) -> None:
+    """R57: fifty of them add no call of ours and no stored byte to a turn that does not compose."""
+    counted: dict[int, tuple[int, int]] = {}
+    for number in (0, 50):
+        stage.plays("One.", "Two.", "Three.")
+        texts = [text(f"t{n}", f"Rule {n}.") for n in range(number)]
+        async with hosting(stage, *texts) as host:
+            session = await first(host, f"with {number}")
+            await session.ask("Again")
+            calls = await calls_of(session)
+            size = len(stage.store.read(session.id)[-1].records)
+        counted[number] = (calls, size)
+    assert counted[0] == counted[50]
+    assert counted[0][0] > 100
+
+
+async def calls_of(session: Session) -> int:
+    """How many functions of greenroom one turn calls."""
+    calls = 0
+
+    def count(frame: Any, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call" and "greenroom" in frame.f_code.co_filename
+
+    sys.setprofile(count)
+    try:
+        await session.ask("Once more")
+    finally:
+        sys.setprofile(None)
+    return calls

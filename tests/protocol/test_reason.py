@@ -217,7 +217,7 @@ def test_another_agent() -> None:
     ],
 )
 def test_a_tool_declared_otherwise(before: bytes, after: bytes, part: str, said: str) -> None:
-    """R197, R195: by its name, whether it came, went or changed."""
+    """R197, R195, P077: by its name, whether it came, went or changed."""
     found = explain(request(kept=kept(tools=before)), request(kept=kept(tools=after)))
     assert (found.why, found.sentence) == ("tool", said)
     assert found.part is not None

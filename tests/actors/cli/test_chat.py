@@ -238,7 +238,7 @@ async def main():
     space = Path(sys.argv[1])
     models = {"default": scripted("One.", "Two.")}
     async with open_host("store", workspace=Workspace.folder(space), models=models) as host:
-        chat = Chat(console(), host, await host.session("a", agent="a"), "again")
+        chat = Chat(console(), host, await host.session("a", agent="a"), "again", "answer")
         (space / "agents" / "b.md").write_text("---\\nskills: [nix]\\n---\\nHelp.")
         await chat._say("Hi", ())
         (space / "agents" / "b.md").write_text("Help too.")
