@@ -106,7 +106,7 @@ from greenroom.protocol.event import (
     TurnStarted,
 )
 from greenroom.protocol.explain import Comparison, explain
-from greenroom.protocol.gate import Commitment, Egress, Gate, decode_commitment
+from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
 from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
@@ -117,7 +117,7 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
-from greenroom.protocol.journal import HoldLifted, HoldPlaced
+from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
 from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
@@ -203,6 +203,7 @@ __all__ = [
     "Allow",
     "AmbiguousSkill",
     "Answer",
+    "AnyIntervention",
     "AssistantMessage",
     "BadArguments",
     "BadTool",
@@ -243,6 +244,7 @@ __all__ = [
     "FaultKind",
     "Function",
     "Gate",
+    "GateInForce",
     "GreenroomError",
     "Held",
     "Hold",
