@@ -7,6 +7,7 @@ from msgspec import structs
 
 from greenroom.actors.committing import commit
 from greenroom.actors.models.scripted import call
+from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.gate import Egress
 from greenroom.protocol.permission import PRESETS
@@ -24,7 +25,7 @@ from tests.actors.policy import (
     tools,
     until_asked,
 )
-from tests.actors.stage import agent, package, stage, workspace
+from tests.actors.stage import agent, messages, package, stage, workspace
 from tests.actors.world import QUIET
 
 READ_ONLY = "read-only"
@@ -324,3 +325,33 @@ def test_records_of_before_are_read() -> None:
     assert isinstance(start, Dispatched)
     assert isinstance(resumed, Resumed)
     assert start.gates == resumed.gates == ""
+
+
+async def test_an_eager_run_passes_the_same_gates_and_hosts() -> None:
+    """R158, R155: a run that nobody chose is refused like a call of the model."""
+    done: list[str] = []
+    runs = [
+        EagerRun(
+            id=f"r{number}",
+            version="1",
+            owner="workspace",
+            placement="conversation",
+            tool=name,
+            arguments=arguments,
+        )
+        for number, (name, arguments) in enumerate(
+            [
+                ("fetch", {"url": "https://evil.example"}),
+                ("fetch", {"url": "a.example"}),
+                ("look", {}),
+            ]
+        )
+    ]
+    work = workspace(contributors=runs, egress=["a.example"], gates=[gate(tool="look")])
+    async with stage("Hi.", tools=tools(done), work=work) as on:
+        session = await on.session(preset=FULL)
+        await session.ask("Hi.")
+        assert done == ["fetch a.example"]
+        told = str(messages(on.model.requests[0]))
+        assert "evil.example is not among the hosts that may be reached now" in told
+        assert "a gate of the workspace refuses this call of look now" in told
