@@ -94,18 +94,8 @@ def install(declarations: Declarations) -> tuple[Installed, tuple[str, ...]]:
         if declaration.id.startswith(f"{PLUGINS}/"):
             faults.append(f"{place}: Only what a plugin brings is called {PLUGINS}/....")
             continue
-        try:
-            check_zones(declaration)
-        except Refused as error:
-            faults.append(f"{place}: {error.sentence}")
-            continue
         approve = declaration.key in declarations.switches.approved
-        installed = installed.offer(declaration, terms, approve=approve)
-        faults += [
-            f"{place}: {refused.sentence}"
-            for refused in installed.refused
-            if refused.contributor == declaration.key
-        ]
+        installed = _offered(installed, place, declaration, terms, faults, approve=approve)
     for one in declarations.catalog.active:
         installed = _with_plugin(installed, one, faults)
     for id_ in dict.fromkeys(declarations.switches.switched_off):
@@ -126,13 +116,34 @@ def _with_plugin(installed: Installed, one: InUse, faults: list[str]) -> Install
     """The same with what a plugin brings, under the authority that its approval used (R135)."""
     proposal = one.proposal
     terms = Terms(by=one.decision.by, authorities=TRUSTED)
+    place = f"{PLUGINS}/{proposal.plugin}/{proposal.version}"
     for declaration in proposal.contributors:
-        try:
-            check_zones(declaration)
-            approve = declaration.key in proposal.writing_runs
-            installed = installed.publish(declaration, terms, approve=approve)
-        except Refused as error:
-            faults.append(f"{PLUGINS}/{proposal.plugin}/{proposal.version}: {error.sentence}")
+        approve = declaration.key in proposal.writing_runs
+        installed = _offered(installed, place, declaration, terms, faults, approve=approve)
+    return installed
+
+
+def _offered(
+    installed: Installed,
+    place: str,
+    declaration: Declaration,
+    terms: Terms,
+    faults: list[str],
+    *,
+    approve: bool,
+) -> Installed:
+    """The same with one more, or with its refusal, which is a fault of where it stands."""
+    try:
+        check_zones(declaration)
+    except Refused as error:
+        faults.append(f"{place}: {error.sentence}")
+        return installed
+    installed = installed.offer(declaration, terms, approve=approve)
+    faults += [
+        f"{place}: {refused.sentence}"
+        for refused in installed.refused
+        if refused.contributor == declaration.key
+    ]
     return installed
 
 

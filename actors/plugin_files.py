@@ -19,6 +19,7 @@ import attrs
 from greenroom.actors.confined import list_in, opened_folder, read_in
 from greenroom.actors.contributor_files import PARSERS
 from greenroom.actors.front_matter import decoded
+from greenroom.actors.gate_files import GATES, gates_given, skill_gates
 from greenroom.actors.package_entries import Entry, no_plain_file, read_entries, too_large
 from greenroom.actors.plugin_archive import archive_bytes_max, unpacked
 from greenroom.actors.skill_source import MAIN, ReadSkill, main_file
@@ -26,6 +27,7 @@ from greenroom.protocol.catalog import Catalog
 from greenroom.protocol.contributor import Owner
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.errors import ExtraMissing, Missing, Refused, TooLarge
+from greenroom.protocol.gate import Egress, Gate
 from greenroom.protocol.identity import SkillId
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.package_path import Parts, is_left_out
@@ -62,7 +64,16 @@ class Brought:
     skills: Mapping[SkillId, PluginSkill] = attrs.field(factory=dict)
     owners: Mapping[SkillId, Owner] = attrs.field(factory=dict)
     """Of those that only agents or persons get that name them (R165); the rest is everybody's."""
+    gates: Mapping[SkillId, tuple[Gate, ...]] = attrs.field(factory=dict)
+    """Of those that have some (R155)."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that were approved with the plugins."""
     faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def opening(self, egress: Egress | None) -> Egress | None:
+        """A workspace's egress list with the approved hosts; without one every host is open."""
+        return None if egress is None else Egress((*egress.hosts, *self.hosts))
 
     @property
     def summaries(self) -> tuple[SkillSummary, ...]:
@@ -131,6 +142,7 @@ def plugin_skills(plugin: Plugin) -> dict[SkillId, PluginSkill]:
         except Refused as error:
             where = f"{path}/{MAIN}"
             raise BadPlugin(f"{where}: {error.sentence}", where=where) from None
+        _check_gates(path, texts)
         files = {name: text.encode() for name, text in texts.items()}
         skills[id_] = PluginSkill(read, SkillPackage(read.summary, read.body, files, MAIN))
     return skills
@@ -156,7 +168,8 @@ def skills_brought(catalog: Catalog) -> Brought:
         skills |= brought
         if one.decision.owner not in TRUSTED_OWNERS:
             owners |= dict.fromkeys(brought, one.decision.owner)
-    return Brought(skills, owners, tuple(faults))
+    table, odd, wrong = gates_given((), None, [one.package for one in skills.values()])
+    return Brought(skills, owners, table.skills, catalog.hosts, (*faults, *wrong), odd)
 
 
 def files_of(plugin: Plugin) -> dict[str, bytes]:
@@ -233,6 +246,17 @@ def _manifest(files: Mapping[Parts, bytes]) -> tuple[str, Parts]:
         if named:
             return named[0], top
     raise BadPlugin(f"It has no manifest: {', '.join(MANIFESTS)}.", where="plugin.yaml")
+
+
+def _check_gates(path: str, texts: Mapping[str, str]) -> None:
+    """Refuse a skill whose gates cannot be understood: without them something is allowed (R155)."""
+    try:
+        skill_gates(texts.get(GATES, "").encode())
+    except ExtraMissing:
+        raise
+    except Refused as error:
+        where = f"{path}/{GATES}"
+        raise BadPlugin(f"{where}: {error.sentence}", where=where) from None
 
 
 def _read_manifest(data: bytes, name: str) -> Manifest:

@@ -101,8 +101,12 @@ class Workspace:
             owners=brought.owners,
             faults=(*found.faults, *shelf.faults, *brought.faults),
         )
-        table = GateTable(found.gates.gates, found.gates.egress, found.gates_of_skills)
-        warnings = (*found.warnings, *shelf.warnings)
+        table = GateTable(
+            found.gates.gates,
+            brought.opening(found.gates.egress),
+            {**found.gates_of_skills, **brought.gates},
+        )
+        warnings = (*found.warnings, *shelf.warnings, *brought.warnings)
         source = _Folder(root)
         return cls._made(draft, found.preamble, found.files_root, warnings, source, table, brought)
 
@@ -145,7 +149,7 @@ class Workspace:
             BrokenWorkspace: with every fault.
         """
         packages = tuple(skills)
-        table, odd, faults = gates_given(gates, egress, packages)
+        given, odd, faults = gates_given(gates, egress, packages)
         brought = skills_brought(plugins)
         draft = Draft(
             agents=tuple(agents),
@@ -157,9 +161,12 @@ class Workspace:
             owners=brought.owners,
             faults=(*faults, *faults_told(plugins.faults()), *brought.faults),
         )
+        egress_list = brought.opening(given.egress)
+        table = GateTable(given.gates, egress_list, {**given.skills, **brought.gates})
         by_id = {package.summary.id: package for package in packages}
         source = _Given(by_id, instructions)
-        return cls._made(draft, preamble, files_root, odd, source, table, brought)
+        warnings = (*odd, *brought.warnings)
+        return cls._made(draft, preamble, files_root, warnings, source, table, brought)
 
     @classmethod
     def _made(

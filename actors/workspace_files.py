@@ -53,12 +53,7 @@ ENTRIES_MAX: Final = 10_000
 _NAMED: Final = {
     name.lower(): name
     for name in (
-        "agents",
-        "persons",
-        "skills",
-        "plugins",
-        "files",
-        "preamble.md",
+        *("agents", "persons", "skills", "plugins", "files", "preamble.md"),
         *INSTRUCTION_FILES,
     )
 } | {

@@ -117,6 +117,7 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
+from greenroom.protocol.installed import TRUSTED, Terms
 from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
 from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
@@ -141,7 +142,7 @@ from greenroom.protocol.permission import PRESETS, Decision, Preset, PresetTable
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.pieces import Piece
 from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
-from greenroom.protocol.plugin import Plugin
+from greenroom.protocol.plugin import Manifest, Plugin, Proposal
 from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Question, Result, Withdrawn
@@ -157,9 +158,13 @@ from greenroom.protocol.receipt import (
 )
 from greenroom.protocol.reckoning import ContributorSpend, Outcomes
 from greenroom.protocol.refusal import (
+    BadPlugin,
     ContributorOverBudget,
+    NotAsShown,
     NotAuthorized,
     UnknownContributor,
+    UnknownPlugin,
+    UntrustedPlugin,
     VersionTaken,
     WritesUnapproved,
 )
@@ -198,6 +203,7 @@ __all__ = [
     "DEFAULT_TENANT",
     "PLACEMENTS",
     "PRESETS",
+    "TRUSTED",
     "WORDINGS",
     "AgentDeclaration",
     "Allow",
@@ -206,6 +212,7 @@ __all__ = [
     "AnyIntervention",
     "AssistantMessage",
     "BadArguments",
+    "BadPlugin",
     "BadTool",
     "BrokenMetadata",
     "BrokenWorkspace",
@@ -262,6 +269,7 @@ __all__ = [
     "LeftOut",
     "Like",
     "Limits",
+    "Manifest",
     "Message",
     "MessageAbsorbed",
     "MessageAccepted",
@@ -278,6 +286,7 @@ __all__ = [
     "Moved",
     "Movement",
     "NotAStore",
+    "NotAsShown",
     "NotAuthorized",
     "Note",
     "NoteUse",
@@ -300,6 +309,7 @@ __all__ = [
     "PresetTable",
     "ProjectionMap",
     "PromptRecomposed",
+    "Proposal",
     "Question",
     "QuestionAsked",
     "QuestionSettled",
@@ -348,6 +358,7 @@ __all__ = [
     "Submission",
     "SystemPromptCheckpoint",
     "SystemString",
+    "Terms",
     "Text",
     "TextDelta",
     "TextPart",
@@ -371,8 +382,10 @@ __all__ = [
     "UnknownAgent",
     "UnknownContributor",
     "UnknownModel",
+    "UnknownPlugin",
     "UnknownPreset",
     "UnknownTool",
+    "UntrustedPlugin",
     "Usage",
     "UserMessage",
     "VersionChanged",

@@ -26,6 +26,7 @@ from greenroom.protocol.contributor import (
 )
 from greenroom.protocol.contributor_rules import check_tools
 from greenroom.protocol.errors import InvalidInput, Refused, SameName, TooLarge
+from greenroom.protocol.host_name import check_host
 from greenroom.protocol.identity import SkillId, check_text
 from greenroom.protocol.installed import TRUSTED, Installed, Terms
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
@@ -51,8 +52,6 @@ _ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 _VERSION: Final = re.compile(r"[a-z0-9](?:[a-z0-9.+-]{0,62}[a-z0-9])?")
 _LOCAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_HOST: Final = re.compile(rf"(?=.{{1,253}}$)(?:\*\.)?(?:{_LABEL}\.)*{_LABEL}")
 
 
 def check_plugin(plugin: Plugin, limits: Limits = DEFAULT_LIMITS) -> Plugin:
@@ -161,12 +160,9 @@ def _check_wanted(manifest: Manifest, limits: Limits) -> None:
         if not _TOOL.fullmatch(tool):
             raise BadPlugin(f"No tool can be called {tool[:80]!r}.", where="tools")
     for host in manifest.hosts:
-        if not _HOST.fullmatch(host):
-            raise BadPlugin(
-                f"{host[:80]!r} is no host: write its name in small letters, or *.domain, without "
-                "scheme, port or path.",
-                where="hosts",
-            )
+        with _located("hosts"):
+            if check_host(host) != host:
+                raise BadPlugin(f"Write the host {host[:80]!r} in small letters.", where="hosts")
     _refuse_same("hosts", manifest.hosts)
 
 

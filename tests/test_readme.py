@@ -70,15 +70,14 @@ def test_the_contributor_of_the_readme_can_be_read(tmp_path: Path) -> None:
 
 def test_the_plugin_of_the_readme_can_be_proposed(tmp_path: Path) -> None:
     """R162: the example is a manifest, names every field of one, and is trusted with its host."""
-    example = re.search(r"```yaml\n(id: reviewer\n.*?)```", README.read_text(), re.DOTALL)
-    assert example is not None
+    example = yaml_of("id: reviewer")
     skill = tmp_path / "skills" / "review" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\ndescription: How to review.\n---\nRead twice.\n")
-    (tmp_path / "plugin.yaml").write_text(example[1])
+    (tmp_path / "plugin.yaml").write_text(example)
     plugin = read_plugin(tmp_path)
     assert proposed(plugin, "workspace", Terms(by="ada", authorities=TRUSTED)).hosts
-    fields = re.findall(r"^(\w+):", example[1], re.MULTILINE)
+    fields = re.findall(r"^(\w+):", example, re.MULTILINE)
     assert set(fields) == set(Manifest.__struct_fields__)
 
 

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import attrs
 import trio
 from rich.console import Console
 
@@ -17,6 +18,7 @@ from greenroom.actors.contributors_listed import (
     contributors_in,
     installed_only,
 )
+from greenroom.actors.plugin_folder import read_shelf
 from greenroom.protocol.errors import BrokenWorkspace
 from greenroom.protocol.installed import NotInstalled
 
@@ -45,7 +47,8 @@ async def contributors(
     except BrokenWorkspace as error:
         broken = error
         declarations = await trio.to_thread.run_sync(read_contributors, folder)
-        installed, _ = install(declarations)
+        shelf = await trio.to_thread.run_sync(read_shelf, folder)
+        installed, _ = install(attrs.evolve(declarations, catalog=shelf.catalog))
         listed, refused = installed_only(installed), installed.refused
     if as_json:
         for each in (*listed, *refused):

@@ -98,6 +98,7 @@ def test_a_plugin_is_one_however_it_comes(
         (without("review/SKILL.md"), "review"),
         ({**FILES, "review/SKILL.md": b"\xff"}, "review/SKILL.md"),
         ({**FILES, "review/SKILL.md": "no head"}, "review/SKILL.md"),
+        ({**FILES, "review/gates.yaml": "gates: [{tool: pay}]"}, "review/gates.yaml"),
         ({**FILES, "review/logo.png": b"\x89PNG\xff"}, "review/logo.png"),
         ({**FILES, "review/nul": b"a\0"}, "review/nul"),
         ({**FILES, "other\nname": ""}, "other\nname"),

@@ -18,6 +18,7 @@ from greenroom.protocol.composition import compose, encode_composition
 from greenroom.protocol.contributor import Owner, ToolFacts
 from greenroom.protocol.eager import Given
 from greenroom.protocol.errors import BrokenWorkspace, SkillUnavailable
+from greenroom.protocol.gate import Egress
 from greenroom.protocol.installed import Use
 from greenroom.protocol.plugin import Plugin
 from greenroom.protocol.skill import pin
@@ -174,6 +175,39 @@ def test_a_writing_run_is_approved_with_its_plugin() -> None:
     assert built(catalog(pays)).contributors.approved == {"plugins/reviewer/clock@1"}
     reads = bare(contributors=(CLOCK,), tools={"look": "read"})
     assert built(catalog(reads)).contributors.approved == frozenset()
+
+
+GATES = "gates:\n- {tool: pay, decision: ask}\n"
+
+
+@pytest.mark.parametrize("owner", ["workspace", "author"])
+def test_gates_of_a_plugins_skill_are_in_force(tmp_path: Path, owner: Owner) -> None:
+    """R155: as those of any skill, from the text that was approved; they only tighten."""
+    made = plugin(texts={**TEXTS, "review/gates.yaml": GATES}, contributors=())
+    root = lying(tmp_path, {"agents/a.md": "You help."})
+    propose(root, made, owner=owner, by="ada", at=NOW)
+    assert SKILLED not in Workspace.folder(root).gate_table.skills
+    digest = read_shelf(root).catalog.proposal("reviewer@1").digest
+    approve(root, "reviewer@1", digest, by="ben", at=NOW)
+    for space in (Workspace.folder(root), built(catalog(made, owner=owner))):
+        [gate] = space.gate_table.skills[SKILLED]
+        assert (gate.tool, gate.decision) == ("pay", "ask")
+        assert SKILLED in space.skills
+
+
+def test_hosts_are_open_with_the_plugin_that_they_were_approved_with(tmp_path: Path) -> None:
+    """R158, R163: beside those of the workspace; where every host is open nothing is closed."""
+    made = bare(hosts=("a.example", "*.b.example"))
+    root = lying(tmp_path, {"agents/a.md": "You help.", "gates.yaml": "egress: [own.example]\n"})
+    propose(root, made, owner="workspace", by="ada", at=NOW)
+    assert Workspace.folder(root).gate_table.egress == Egress(("own.example",))
+    digest = read_shelf(root).catalog.proposal("reviewer@1").digest
+    approve(root, "reviewer@1", digest, by="ben", at=NOW)
+    opened = Egress(("own.example", "*.b.example", "a.example"))
+    for space in (Workspace.folder(root), built(catalog(made), egress=["own.example"])):
+        assert space.gate_table.egress == opened
+    assert built(catalog(made)).gate_table.egress is None
+    assert built(catalog(made), egress=[]).gate_table.egress == Egress(("*.b.example", "a.example"))
 
 
 def made_of(space: Workspace, agent: str, known: Given) -> Any:

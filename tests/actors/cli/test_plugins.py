@@ -195,3 +195,13 @@ def test_hidden_signs_are_spelled_out_at_a_terminal(root: Path) -> None:
     hidden = newer(root, **{"Challenge premises.": '"Be kind.\\u200b\\e[8m\\U000E0041"'})
     done = plugin(root, "propose", hidden)
     assert "  | Be kind.<U+200B><U+001B>[8m<U+E0041>" in done.stdout.splitlines()
+
+
+def test_what_a_plugin_brings_is_listed_with_the_rest(root: Path) -> None:
+    """R139: by `greenroom contributors`, also where the workspace is broken."""
+    approved(root)
+    assert "plugins/reviewer/stance@1" in ran(root.parent, "contributors", root).stdout
+    (root / "agents" / "b.md").write_text("---\nskills: [gone]\n---\n")
+    done = ran(root.parent, "contributors", root)
+    assert done.returncode == 1
+    assert "plugins/reviewer/stance@1" in done.stdout
