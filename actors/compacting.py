@@ -5,6 +5,7 @@ as it was (R110). While it is done the session is busy, and what arrives is queu
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -16,7 +17,7 @@ from greenroom.actors.conversation import rebuilt
 from greenroom.actors.drafting import projected, tokens_of
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.pending import Obstacle, Sealed, raised
-from greenroom.actors.preparing import compose
+from greenroom.actors.preparing import Composed, compose
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import HostClosed, Missing, ModelFailed, SaveFailed, SessionLost
 from greenroom.protocol.phase import Phase, Step
@@ -97,15 +98,16 @@ async def _compact(actor: "SessionActor") -> Compaction:
     info = SessionInfo(actor.id, header.agent, header.person)
     wanted = Wanted("asked", model, info, header.person is not None)
     plan = await planned(actor, wanted)
-    if plan is None:
-        await _recompose(actor)
+    if not isinstance(plan, Plan):
+        await _take(actor, plan)
         return _nothing(actor, model)
     made = None
     try:
         made = await plan.made(actor, calls)
     except ModelFailed as error:
-        error.way_out = "The conversation is as it was: compact it again when the model works."
-        raise
+        failure = copy(error)
+        failure.way_out = "The conversation is as it was: compact it again when the model works."
+        raise failure from error
     finally:
         if made is None:
             await _count(actor, calls)
@@ -145,12 +147,18 @@ def _cursor(actor: "SessionActor") -> Cursor:
 
 
 async def _recompose(actor: "SessionActor") -> bool:
-    services, model = actor.services, _model_of(actor)
-    composed = await compose(services, actor.header, actor.instructions, model.name)
+    model = _model_of(actor).name
+    return await _take(
+        actor, await compose(actor.services, actor.header, actor.instructions, model)
+    )
+
+
+async def _take(actor: "SessionActor", composed: Composed) -> bool:
+    """Commit a composition, if it is another one; False: it is the one that there was."""
     kept = composed.kept
     if actor.kept is not None and kept.digest == actor.kept.digest:
         return False
-    record = Recomposed(services.world.now(), kept.digest, kept.composition.model)
+    record = Recomposed(actor.services.world.now(), kept.digest, kept.composition.model)
     header = structs.replace(actor.header, composition=kept.digest)
     conversation = rebuilt(projected(actor, kept).chunks)
 

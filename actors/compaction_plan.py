@@ -140,8 +140,8 @@ class Made(msgspec.Struct, frozen=True, gc=False):
         actor.kept, actor.conversation = self.plan.part.kept, self.conversation
 
 
-async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | None:
-    """Compose, project and cut; None: there is nothing that a summary could make shorter.
+async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
+    """Compose, project and cut; no plan: there is nothing that a summary could make shorter.
 
     Raises:
         OverBudget: what stays whole does not fit by itself; its largest message is named (P092).
@@ -155,7 +155,7 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | None:
     projector = projected(actor, kept)
     cut = _cut(wanted, variant, projector, framed_summary("", wording_of(kept.composition.wording)))
     if cut is None:
-        return None
+        return composed
     chunks = projector.chunks
     old = actor.kept
     changed, removed = moved_sections(None if old is None else old.composition, kept.composition)

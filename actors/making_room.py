@@ -12,7 +12,7 @@ import msgspec
 import trio
 from msgspec import structs
 
-from greenroom.actors.compaction_plan import Made, Wanted, planned
+from greenroom.actors.compaction_plan import Made, Plan, Wanted, planned
 from greenroom.actors.conversation import Addition, Conversation
 from greenroom.actors.drafting import Draft, Drafted, Refusal, draft_of
 from greenroom.actors.pending import Obstacle, Sealed
@@ -121,7 +121,7 @@ async def _made(turn: "Turn", draft: Draft, told: Addition) -> Made | NoRoom:
     made: Made | NoRoom = NoRoom()
     try:
         plan = await planned(actor, wanted)
-        if plan is not None:
+        if isinstance(plan, Plan):
             made = await plan.made(actor, calls)
     except GreenroomError as error:
         made = NoRoom(error.sentence)
