@@ -4,22 +4,26 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from greenroom.actors import Session
+from greenroom.actors import Policy, Session
 from greenroom.actors.models.port import Capabilities, SessionInfo
 from greenroom.actors.models.scripted import Scripted
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.record import AnyRecord, Compacted
 from greenroom.protocol.request import ModelRequest
+from greenroom.protocol.turn import TurnRecord
 from greenroom.protocol.usage import Usage
 from tests.actors.world import Stage, check_conversation, check_requests, is_for_summary
 
 SMALL = Capabilities(context_tokens=10_000, images=True)
+"""A window that is full after about six long turns."""
+LATE = Policy(compact_at=1)
+"""Only what does not fit is compacted for."""
 LONG = 1_500
 """Characters of a message of such a conversation."""
 FRAMED = b'{"role":"user","content":"[platform note] The part of this conversation'
-
-
+"""How a summary begins in what is sent."""
 SPENT = Usage(input=7, output=2)
+"""What one call uses, where it is counted."""
 
 
 def text(what: str, size: int = LONG) -> str:
@@ -61,6 +65,26 @@ def begins_with_summary(request: ModelRequest) -> bool:
 def summaries(model: Scripted) -> list[ModelRequest]:
     """The requests for a summary that a model was given."""
     return [request for request in model.requests if is_for_summary(request)]
+
+
+def narrow(stage: Stage) -> None:
+    """A model with such a window."""
+    stage.model = Scripted([], capabilities=SMALL)
+
+
+async def last_turn(session: Session) -> TurnRecord:
+    """The record of the newest turn."""
+    return [turn async for turn in session.turns()][-1]
+
+
+def usage_of_calls(turn: TurnRecord) -> Usage:
+    """What the calls in a turn's record used, which has to be what the turn used."""
+    return sum([made.usage for made in turn.model_calls], Usage())
+
+
+async def used(session: Session) -> Usage:
+    """What all calls of the session used."""
+    return (await session._host.sessions().all())[0].usage
 
 
 def answering(

@@ -24,6 +24,7 @@ from tests.actors.compacted import (
     records,
     summaries,
     text,
+    used,
 )
 from tests.actors.world import Stage
 
@@ -33,7 +34,7 @@ from tests.actors.world import Stage
     [
         (ModelFailed("No."), ModelFailed),
         ("", ModelFailed),
-        (call("look"), ModelFailed),
+        (("Let me look.", call("look")), ModelFailed),
         (ModelResponse("Hm", finish="filter"), ModelFailed),
         (text("longer", 20_000), OverBudget),
     ],
@@ -61,11 +62,11 @@ async def test_what_is_no_summary_changes_nothing(
         assert list(actor.conversation.messages()) == messages
         answered = not isinstance(answer, Exception | ModelResponse)
         spent = SPENT + SPENT if answered else Usage()
-        assert (await session._host.sessions().all())[0].usage == spent
+        assert await used(session) == spent
         stage.plays("A summary.")
         assert (await session.compact()).status == "compacted"
     async with stage.session() as session:
-        assert (await session._host.sessions().all())[0].usage == spent + SPENT
+        assert await used(session) == spent + SPENT
         await check_all(stage, session)
 
 

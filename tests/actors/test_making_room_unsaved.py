@@ -5,35 +5,37 @@ from typing import Any
 import pytest
 import trio
 
-from greenroom.actors import Policy, Session
-from greenroom.actors.models.scripted import Scripted, Stalled, call
+from greenroom.actors import Session
+from greenroom.actors.models.scripted import Stalled, call
 from greenroom.protocol.errors import GreenroomError, SaveFailed, SessionLost, StoreUnavailable
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.question import Allow
 from greenroom.protocol.receipt import Receipt
 from greenroom.protocol.record import Compacted, Returned
+from greenroom.protocol.usage import Usage
 from greenroom.store import Claim
 from greenroom.store.contract import Commit
 from tests.actors.compacted import (
-    SMALL,
+    LATE,
+    SPENT,
     answering,
     begins_with_summary,
     check_all,
     compactions,
+    last_turn,
+    narrow,
     records,
     summaries,
     talked,
     text,
+    usage_of_calls,
+    used,
 )
-from tests.actors.world import Stage, conversation, queue_of
+from tests.actors.world import AGENT, Stage, conversation, queue_of
 
-LATE = Policy(compact_at=1)
 LARGE = text("large", 6_000)
 FINE = answering(lambda: "A summary.", lambda: "Fine.")
 MUCH = call("look", what="x" * 4_500)
-
-
-def small(stage: Stage) -> None:
-    stage.model = Scripted([], capabilities=SMALL)
 
 
 def holds_compaction(operation: Any) -> bool:
@@ -60,7 +62,7 @@ async def until_stalled(stage: Stage, session: Session, where: str) -> tuple[Rec
 @pytest.mark.parametrize("where", ["dispatch", "rounds"])
 async def test_cancelled_while_the_summary_is_made(stage: Stage, where: str) -> None:
     """R110, R80, R180: prompt and history stand as before; the session takes the next message."""
-    small(stage)
+    narrow(stage)
     async with stage.session(policy=LATE) as session:
         await talked(stage, session, 5 if where == "dispatch" else 4)
         receipt, _ = await until_stalled(stage, session, where)
@@ -80,7 +82,7 @@ async def test_cancelled_while_the_summary_is_made(stage: Stage, where: str) -> 
 @pytest.mark.parametrize("where", ["dispatch", "rounds"])
 async def test_a_host_that_stops_while_the_summary_is_made(stage: Stage, where: str) -> None:
     """R199, R174, R110: the message waits on, or its turn is interrupted; results are kept."""
-    small(stage)
+    narrow(stage)
     async with stage.session(policy=LATE) as session:
         await talked(stage, session, 5 if where == "dispatch" else 4)
         receipt, _ = await until_stalled(stage, session, where)
@@ -99,7 +101,7 @@ async def test_a_host_that_stops_while_the_summary_is_made(stage: Stage, where: 
 
 async def test_its_own_message_is_refused_when_it_cannot_be_saved(stage: Stage) -> None:
     """R110, R205: the compaction is a pending save; the message was not accepted."""
-    small(stage)
+    narrow(stage)
     async with stage.session(policy=LATE) as session:
         await talked(stage, session, 5)
         stage.plays("A summary.", "Fine.")
@@ -117,7 +119,7 @@ async def test_its_own_message_is_refused_when_it_cannot_be_saved(stage: Stage) 
 
 async def test_a_queued_message_stays_first_when_it_cannot_be_saved(stage: Stage) -> None:
     """R110, R205, R86: after the flush the queue goes on, and nothing is summarised again."""
-    small(stage)
+    narrow(stage)
     async with stage.session(policy=LATE) as session:
         await talked(stage, session, 5)
         receipt, stalled = await until_stalled(stage, session, "dispatch")
@@ -137,10 +139,27 @@ async def test_a_queued_message_stays_first_when_it_cannot_be_saved(stage: Stage
         await check_all(stage, session)
 
 
+async def test_a_turn_that_could_not_begin_behind_it_begins_anew(stage: Stage) -> None:
+    """R190, R205: the compaction was of another turn; what it used is counted, and once."""
+    narrow(stage)
+    async with stage.session(policy=LATE) as session:
+        await talked(stage, session, 5)
+        stage.model.usage = SPENT
+        stage.plays("A summary.", "Fine.")
+        stage.fails(skip=1)
+        with pytest.raises(StoreUnavailable):
+            await session.prompt(LARGE)
+        assert (await session.ask(LARGE)).text == "Fine."
+        turn = await last_turn(session)
+        assert [made.cause for made in turn.model_calls] == ["turn"]
+        assert turn.usage == SPENT
+        assert await used(session) == SPENT + SPENT
+
+
 @pytest.mark.parametrize("how", ["fails", "written"])
 async def test_between_rounds_it_is_settled_in_memory(stage: Stage, how: str) -> None:
     """R110, R206, R85: the turn ends `save_failed`; flush writes it, and no model is asked."""
-    small(stage)
+    narrow(stage)
     async with stage.session(policy=LATE) as session:
         await talked(stage, session, 4)
         receipt, stalled = await until_stalled(stage, session, "rounds")
@@ -170,10 +189,59 @@ async def test_between_rounds_it_is_settled_in_memory(stage: Stage, how: str) ->
         await check_all(stage, session)
 
 
+async def paid(session: Session) -> tuple[Usage, Usage, Usage]:
+    """What the last turn used: in its record, in its calls, and in all that the session used."""
+    turn = await last_turn(session)
+    return turn.usage, usage_of_calls(turn), await used(session)
+
+
+@pytest.mark.parametrize("where", ["dispatch", "rounds"])
+async def test_a_turn_that_is_read_back_knows_what_room_cost_it(stage: Stage, where: str) -> None:
+    """R190, R161: a parked turn goes on in another host, and every call is counted once."""
+    narrow(stage)
+    async with stage.host(policy=LATE) as host:
+        session = await host.session("ann", agent=AGENT, preset="read-only")
+        await talked(stage, session, 5 if where == "dispatch" else 4)
+        stage.model.usage = SPENT
+        steps = [MUCH] if where == "rounds" else []
+        stage.plays(*steps, "A summary.", call("pay"))
+        receipt = await session.prompt("Look" if where == "rounds" else LARGE)
+        while (await session.state()).phase != "parked":
+            await trio.lowlevel.checkpoint()
+    async with stage.host() as host:
+        session = await host.session("ann")
+        stage.plays("Paid.")
+        (question,) = await host.questions().all()
+        await host.answer(question, Allow("ann"))
+        outcome = await session.outcome(receipt)
+        assert outcome.text == "Paid."
+        whole = sum([SPENT] * (len(steps) + 3), Usage())
+        assert (*await paid(session), outcome.usage) == (whole,) * 4
+        await check_all(stage, session)
+
+
+@pytest.mark.parametrize("where", ["dispatch", "rounds"])
+async def test_an_interrupted_turn_knows_what_room_cost_it(stage: Stage, where: str) -> None:
+    """R190, R175: what was recorded of a host that is gone is counted, and once."""
+    narrow(stage)
+    stalled = Stalled(trio.Event(), "Never.")
+    async with stage.session(policy=LATE) as session:
+        await talked(stage, session, 5 if where == "dispatch" else 4)
+        stage.model.usage = SPENT
+        steps = [MUCH] if where == "rounds" else []
+        stage.plays(*steps, "A summary.", stalled)
+        receipt = await session.prompt("Look" if where == "rounds" else LARGE)
+        await stalled.reached.wait()
+        async with stage.session() as other:
+            assert (await other.outcome(receipt)).end == "interrupted"
+            assert await paid(other) == (sum([SPENT] * (len(steps) + 1), Usage()),) * 3
+            await check_all(stage, other)
+
+
 @pytest.mark.parametrize("where", ["dispatch", "rounds", "asked"])
 async def test_a_session_that_was_lost_is_not_compacted(stage: Stage, where: str) -> None:
     """R207: somebody else holds it by now; whoever waits is told, and nothing is stored."""
-    small(stage)
+    narrow(stage)
     errors: list[GreenroomError] = []
 
     async def compact(session: Session) -> None:

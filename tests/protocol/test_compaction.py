@@ -64,6 +64,10 @@ def test_a_turn_begins_at_its_first_user_message(writing: Writing) -> None:
     for start in projector.starts:
         assert msgspec.json.decode(projector.chunks[start.place])["role"] == "user"
         assert projector.place_of(start.ordinal) == start.place
+    noted = [r.ordinal for r in writing.records if isinstance(r, Dispatched) and r.notes]
+    assert projector.sources is not None
+    at_note = [s.ordinal for s in projector.starts if projector.sources[s.place].origin == "note"]
+    assert at_note == noted
     assert projector.place_of(writing.users) == len(projector.chunks)
 
 
