@@ -7,7 +7,8 @@ Guarantees, in short:
 * Commit, then effect: no model call and no tool starts before the commit it follows is on disk
   (R83). Anything that was acknowledged is durable.
 * What a model is sent only grows at its end, byte for byte, until the kept prompt is composed
-  again (R57); any request that was sent can be rebuilt from the store to the byte (R196).
+  again (R57), which a compaction does first; any request that was sent, one for a summary too, can
+  be rebuilt from the store to the byte (R196).
 * One session's failure is that session's: its waiters are told, the others run on (R168).
 * A failed save loses nothing: it is kept, and ``flush()`` writes it without repeating a tool or a
   model call (R85).

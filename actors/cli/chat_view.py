@@ -5,6 +5,7 @@ from rich.console import Console
 from greenroom.actors.cli.words import plain, short
 from greenroom.actors.cli.wrapping import Wrapping, width_of, wrapped
 from greenroom.protocol.event import (
+    ConversationCompacted,
     Event,
     MessageAbsorbed,
     MessageNotSent,
@@ -46,6 +47,8 @@ class View:
                 self.note(f"· with {names}")
             case MessageAbsorbed():
                 self.note("· handed over to the running turn")
+            case ConversationCompacted(before=before):
+                self.note(f"· what was said before message {before} is summarised from now on")
             case MessageNotSent(reason=reason):
                 self.note(f"(not sent: {reason})")
             case TurnEnded(outcome=outcome):

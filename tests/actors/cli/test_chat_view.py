@@ -8,6 +8,7 @@ from rich.console import Console
 
 from greenroom.actors.cli.chat_view import View
 from greenroom.protocol.event import (
+    ConversationCompacted,
     Event,
     TextDelta,
     ToolCalled,
@@ -49,6 +50,12 @@ def test_words_come_as_they_are_and_end_with_their_line() -> None:
     """R221: deltas join to the text, also where markup or a bracket stands in them."""
     text = shown(TextDelta(1, 0, 0, "Hel"), TextDelta(1, 0, 3, "lo [b]you[/b]"), ended())
     assert text == "Hello [b]you[/b]\n"
+
+
+def test_a_compaction_is_told() -> None:
+    """R98: whoever talks sees from where on the model has the words themselves."""
+    event = ConversationCompacted(**WHERE, turn=3, before=2, summary="S", usage=Usage())
+    assert "before message 2 is summarised" in shown(event)
 
 
 def test_at_a_terminal_words_are_not_broken() -> None:
