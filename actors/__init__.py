@@ -16,6 +16,7 @@ Guarantees, in short:
 ``open_host`` is where to begin; models are in :mod:`greenroom.actors.models`.
 """
 
+from greenroom.actors.contributors_listed import ListedContributor, contributors_in
 from greenroom.actors.handle import Session
 from greenroom.actors.host import Host, open_host
 from greenroom.actors.listing import Listing
@@ -27,8 +28,11 @@ from greenroom.actors.models.port import (
     SessionInfo,
     Sink,
 )
+from greenroom.actors.plugin_files import read_plugin
+from greenroom.actors.reloading import Changes
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Policy
+from greenroom.actors.spending import SpendReport
 from greenroom.actors.subscribers import Events, Feed
 from greenroom.actors.tool import Later, Tool, ToolContext, tool
 from greenroom.actors.workspace import SAMPLE, Workspace
@@ -37,10 +41,12 @@ from greenroom.actors.world import World
 __all__ = [
     "SAMPLE",
     "Capabilities",
+    "Changes",
     "Events",
     "Feed",
     "Host",
     "Later",
+    "ListedContributor",
     "Listing",
     "Model",
     "ModelResponse",
@@ -50,10 +56,13 @@ __all__ = [
     "Session",
     "SessionInfo",
     "Sink",
+    "SpendReport",
     "Tool",
     "ToolContext",
     "Workspace",
     "World",
+    "contributors_in",
     "open_host",
+    "read_plugin",
     "tool",
 ]

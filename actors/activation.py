@@ -5,10 +5,13 @@ reason, and the others run (R92). The queue, the kept prompt and the prefix of t
 as they were (R169).
 """
 
+from collections.abc import Iterator, Mapping
+
 from msgspec import structs
 
 from greenroom.actors.conversation import Conversation, rebuilt
-from greenroom.actors.gateway import Gateway, Waiting
+from greenroom.actors.due import Told
+from greenroom.actors.gateway import INTERRUPTED, Gateway, Waiting
 from greenroom.actors.interrupted import settle_interrupted
 from greenroom.actors.restoring import restore_parked
 from greenroom.actors.services import Services
@@ -24,18 +27,14 @@ from greenroom.protocol.errors import (
     SetAside,
     StoreDamaged,
     StoreFailed,
-    UnknownPreset,
 )
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.parked import parked_of
-from greenroom.protocol.permission import Preset
 from greenroom.protocol.phase import Phase
-from greenroom.protocol.prompt_checkpoint import replay
-from greenroom.protocol.rebuild import Projector, submission_of
-from greenroom.protocol.record import (
-    Accepted,
-    Header,
-)
+from greenroom.protocol.projector import Projector
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay, whole
+from greenroom.protocol.rebuild import submission_of
+from greenroom.protocol.record import Accepted
 from greenroom.protocol.runtime_context import check_anchors
 from greenroom.protocol.tally import Tally
 from greenroom.store.contract import Absent, Claim, Claimed, ClaimVerdict, Failed, Gone
@@ -60,6 +59,9 @@ async def activated(services: Services, session: SessionId) -> SessionActor:
         ) from error
     if tally.open_turn is not None and actor.phase is not Phase.PARKED:
         await settle_interrupted(actor, tally.open_turn, tally.since)
+    if actor.turn is not None and actor.gateway.interrupts(actor.turn.number):
+        # Its former host stopped between the message and the end of the turn.
+        actor.turn.stop("cancelled", INTERRUPTED)
     return actor
 
 
@@ -101,7 +103,8 @@ def _read_back(
         kept = services.kept_prompts.stored(header.composition, store.blob)
         projector = Projector(kept.composition, kept.composition.model)
         conversation = rebuilt(projector.take(records).chunks)
-        sent = replay(tally.checkpoints) if tally.checkpoints else None
+        if tally.checkpoints:
+            sent = replay(_checkpoints(services, tally))
     actor = SessionActor(
         services,
         session,
@@ -109,25 +112,25 @@ def _read_back(
         claimed.head,
         claimed.number,
         header,
-        _preset(services, header),
         tally.opened.instructions,
         conversation,
         _gateway(services, session),
         kept,
         sent,
+        told=Told(tally.settled, about=tally.told),
     )
     if parked is not None:
         restore_parked(actor, parked, records)
     return actor, tally
 
 
-def _preset(services: Services, header: Header) -> Preset:
-    """The session's preset; the strictest, where the host's table has it no more (R7)."""
-    presets = services.workspace.presets
-    try:
-        return presets.get(header.preset)
-    except UnknownPreset:
-        return presets.strictest
+def _checkpoints(services: Services, tally: Tally) -> Iterator[SystemPromptCheckpoint]:
+    """The checkpoints whole, with the texts of the compositions that they name."""
+    for digest, checkpoint in tally.checkpoints:
+        texts: Mapping[str, str] = {}
+        if checkpoint.kept:
+            texts = services.kept_prompts.stored(digest, services.store.blob).texts
+        yield whole(checkpoint, texts)
 
 
 def _gateway(services: Services, session: SessionId) -> Gateway:
@@ -137,5 +140,7 @@ def _gateway(services: Services, session: SessionId) -> Gateway:
         for record in decode_records(queued.records):
             if isinstance(record, Accepted):
                 submission = submission_of(record)
-                gateway.add(Waiting(submission, queued.seq, queued.number, record.waits))
+                gateway.add(
+                    Waiting(submission, queued.seq, queued.number, record.waits, stops=record.stops)
+                )
     return gateway

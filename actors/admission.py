@@ -14,7 +14,8 @@ import msgspec
 
 from greenroom.actors.border import check_skills
 from greenroom.actors.content import Held, Sent, held
-from greenroom.actors.gateway import Waiting
+from greenroom.actors.gateway import INTERRUPTED, Waiting
+from greenroom.actors.holds import held_error, hold_on
 from greenroom.actors.session import SessionActor
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.account import receipt_of
@@ -100,7 +101,9 @@ def admitted(actor: SessionActor, words: Words, by: By = "person") -> Admitted:
     content, text = words.held.content, text_of(words.held.content)
     picks: tuple[Pick, ...] = ()
     if words.skills or "$" in text:
-        picks = resolve_picks(words.skills, text, actor.skills(), actor.services.limits)
+        picks = resolve_picks(
+            words.skills, text, actor.services.skills_of(actor.header), actor.services.limits
+        )
     if is_blank(content) and not picks:
         raise EmptyMessage("There is nothing in the message.")
     submission = Submission(
@@ -177,10 +180,15 @@ def _repeated(actor: SessionActor, entry: KeyEntry, known: Known) -> Receipt:
 
 
 def _starts_now(actor: SessionActor, submission: Submission) -> bool:
+    held = actor.phase is Phase.HELD
     if actor.is_quiet and not actor.services.closing:
-        # Where no turn may start now, the message is made durable first: nobody waits for that.
-        return actor.services.turns.has_room
+        held = hold_on(actor, submission.picks) is not None
+        if not held:
+            # Where none may start now, the message is made durable first: nobody waits for that.
+            return actor.services.turns.has_room
     if submission.when == "reject":
+        if held:
+            raise held_error(actor, submission.picks)
         raise Busy(f"The session {actor.id} is busy: {actor.why_busy()}.", reason=actor.why_busy())
     return False
 
@@ -243,6 +251,7 @@ def _acceptance(actor: SessionActor, submission: Submission, *, own_turn: bool) 
         submission.person,
         submission.key,
         own_turn,
+        running if first else None,
     )
 
 
@@ -261,7 +270,7 @@ def _arrived(arrival: _Arrival, verdict: EnqueueVerdict) -> None:
             actor.number = max(actor.number, verdict.number)
         services.published(actor.id, verdict.number, (arrival.record,))
         if submission.when == "interrupt" and actor.turn is not None:
-            actor.turn.stop("cancelled", "Interrupted by a message.")
+            actor.turn.stop("cancelled", INTERRUPTED)
         actor.go_on()
     arrival.slot.put(verdict)
 
@@ -348,7 +357,7 @@ def _keep(actor: SessionActor, message: Admitted, record: Accepted, *, own_turn:
     entry = Waiting(submission, None, 0, own_turn, message.keys, message.blobs)
     actor.gateway.add(entry, front=submission.when == "interrupt")
     if submission.when == "interrupt" and actor.turn is not None:
-        actor.turn.stop("cancelled", "Interrupted by a message.")
+        actor.turn.stop("cancelled", INTERRUPTED)
     actor.go_on()
     cursor = Cursor(actor.services.store.incarnation, actor.number)
     return Receipt(

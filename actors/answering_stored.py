@@ -4,16 +4,19 @@ The answer is as durable as any other; the turn goes on with the next host that 
 (R161).
 """
 
-from greenroom.actors.questions import check_answer, session_of
+from greenroom.actors.asking import answer_record
+from greenroom.actors.questions import check_answer, no_question, session_of
 from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
 from greenroom.protocol.encoding import decode_header, decode_records, encode_records
 from greenroom.protocol.errors import InvalidInput, Missing, SessionLost
-from greenroom.protocol.identity import SessionId
+from greenroom.protocol.header import Header
+from greenroom.protocol.identity import SessionId, SkillId
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.parked import open_in, parked_of, questions_of
-from greenroom.protocol.question import Answer, Question, fits
+from greenroom.protocol.question import Answer, Question, fits, in_time
+from greenroom.protocol.rebuild import composition_from
 from greenroom.protocol.record import Answered, AnyRecord
 from greenroom.protocol.tally import Tally
 from greenroom.store.contract import (
@@ -35,33 +38,29 @@ async def answer_stored(
     """Commit the answer of an open question; the question with the answer that it has.
 
     Raises:
-        Missing: no open question has that id.
+        Missing: no question has that id.
         InvalidInput, TooLarge: it is no answer to a question of that kind, or cannot be stored.
         StoreFailed: it was not kept.
         SessionLost: another process took the session meanwhile.
     """
-    check_answer(answer, DEFAULT_LIMITS)
+    answer = check_answer(answer, DEFAULT_LIMITS)
     session = session_of(store, tenant, question)
     name = question.id if isinstance(question, Question) else question
     claimed = await _claimed(store, session)
     try:
-        records = _since_parked(store, session, claimed)
-        commit, record = _answering(session, claimed, records, name, answer, world.now())
-        if commit is not None:
+        records = [r for entry in store.read(session) for r in decode_records(entry.records)]
+        shown = _kept_skills(store, decode_header(claimed.header))
+        answering = _answering(session, claimed, records, name, answer, world.now(), shown)
+        if answering is not None:
+            commit, record = answering
             await _committed(store, commit)
             records.append(record)
     finally:
         store.offer(Release(session, claimed.epoch), _nobody_waits)
     found = next((each for each in questions_of(session, records) if each.id == name), None)
     if found is None:
-        raise Missing(f"There is no open question {name!r}.", question=name)
+        raise no_question(name)
     return found
-
-
-def _since_parked(store: Store, session: SessionId, claimed: Claimed) -> list[AnyRecord]:
-    parked = decode_header(claimed.header).parked
-    entries = [] if parked is None else store.read(session, after=parked)
-    return [record for entry in entries for record in decode_records(entry.records)]
 
 
 def _answering(
@@ -71,22 +70,32 @@ def _answering(
     name: str,
     answer: Answer,
     now: int,
-) -> tuple[Commit | None, Answered]:
-    """The commit of an answer; None where nobody waits for it."""
+    shown: tuple[SkillId, ...],
+) -> tuple[Commit, Answered] | None:
+    """The commit of an answer and its record; None where nobody waits for it."""
     tally = Tally(records)
     start = tally.open_turn
     parked = None if start is None else parked_of(start, tally.since)
-    record = Answered(now, 0 if start is None else start.turn, name, answer)
     asking = () if parked is None else open_in(parked.asked, parked.answers)
     mine = next((one for one in asking if one.id == name), None)
-    if mine is None:
-        return None, record
+    if parked is None or mine is None:
+        return None
     if not fits(mine.kind, answer):
         raise InvalidInput(f"The question {name!r} is after {_WHAT[mine.kind]}.", what="answer")
+    counts = in_time(mine, answer, now)
+    record, blobs = answer_record(parked.start.turn, name, counts, now, DEFAULT_LIMITS)
     left = [one for one in asking if one is not mine]
-    terms = terms_of(decode_header(claimed.header), left)
+    terms = terms_of(session, decode_header(claimed.header), shown, left)
     encoded = encode_records([record])
-    return Commit(session, claimed.epoch, claimed.head, encoded, terms=terms), record
+    commit = Commit(session, claimed.epoch, claimed.head, encoded, blobs=blobs, terms=terms)
+    return commit, record
+
+
+def _kept_skills(store: Store, header: Header) -> tuple[SkillId, ...]:
+    """The skills of the session's kept prompt, which the index goes on to name."""
+    if header.composition is None:
+        return ()
+    return tuple([skill.id for skill in composition_from(header.composition, store.blob).skills])
 
 
 _WHAT = {"approval": "an approval: allow or deny it", "result": "a result"}

@@ -4,11 +4,18 @@ A question is bound to the exact call by a digest. An answer is looked at again 
 on: what is refused then is not run, whoever allowed it before (R157, R160, R224).
 """
 
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
 from msgspec import structs
 
-from greenroom.actors.tool_text import Later
+from greenroom.actors.tool_text import Later, kept_text
 from greenroom.actors.tools import Door, Finished, Ticket
-from greenroom.protocol.identity import SessionId
+from greenroom.protocol.encoding import encode_message
+from greenroom.protocol.identity import CallId, SessionId, TurnId
+from greenroom.protocol.limits import Limits
+from greenroom.protocol.message import ToolMessage
 from greenroom.protocol.question import (
     Allow,
     Answer,
@@ -17,14 +24,16 @@ from greenroom.protocol.question import (
     Failure,
     Kind,
     Result,
+    asking_of,
     call_digest,
     question_id,
 )
+from greenroom.protocol.record import Answered, CallResult
 
 
 def approval_of(session: SessionId, ticket: Ticket, expires: int | None) -> Asking:
-    """The question whether a call may run."""
-    return _asking(session, ticket, "approval", "", expires)
+    """The question whether a call may run; with what its gate says to whoever is asked."""
+    return _asking(session, ticket, "approval", ticket.reason, expires)
 
 
 def result_of(session: SessionId, ticket: Ticket, later: Later) -> Asking:
@@ -35,18 +44,21 @@ def result_of(session: SessionId, ticket: Ticket, later: Later) -> Asking:
 def _asking(
     session: SessionId, ticket: Ticket, kind: Kind, text: str, expires: int | None
 ) -> Asking:
-    called = ticket.call.function
-    tool = called.name if ticket.tool is None else ticket.tool.name
-    return Asking(
-        question_id(session, ticket.call.id, kind),
-        kind,
-        ticket.call.id,
-        tool,
-        ticket.arguments,
-        call_digest(tool, ticket.arguments),
-        text,
-        expires,
-    )
+    call = ticket.call
+    tool = call.function.name if ticket.tool is None else ticket.tool.name
+    name = question_id(session, call.id, kind)
+    return asking_of(name, kind, call.id, tool, ticket.arguments, text, expires)
+
+
+def answer_record(
+    turn: TurnId, name: str, answer: Answer, at: int, limits: Limits
+) -> tuple[Answered, dict[str, bytes]]:
+    """An answer as it is stored, and what of it is kept by content: a long result once (R193)."""
+    if not isinstance(answer, Result):
+        return Answered(at, turn, name, answer), {}
+    kept = kept_text(answer.content, limits)
+    stored = structs.replace(answer, content=kept.shown)
+    return Answered(at, turn, name, stored, kept.object), kept.blobs
 
 
 def granted(ticket: Ticket, asking: Asking, answer: Answer) -> Ticket | None:
@@ -62,10 +74,26 @@ def granted(ticket: Ticket, asking: Asking, answer: Answer) -> Ticket | None:
     return structs.replace(ticket, decision="allow", reason="")
 
 
-def answered(door: Door, ticket: Ticket, answer: Answer) -> Finished:
-    """The result of a call that its answer decides."""
-    call = ticket.call.id
-    match answer:
+def answered(
+    door: Door, session: SessionId, call: CallId, answers: Mapping[str, Answered]
+) -> Finished | None:
+    """The result of a call that an answer decides; None: none does, or it may run (R160, R224)."""
+    for kind in _KINDS if answers else ():
+        record = answers.get(question_id(session, call, kind))
+        if record is not None:
+            return _decided(door, call, record)
+    return None
+
+
+_KINDS: Final[tuple[Kind, ...]] = ("result", "approval")
+"""What was allowed first may have been answered with its result since."""
+
+
+def _decided(door: Door, call: CallId, record: Answered) -> Finished | None:
+    match record.answer:
+        case Result(content=content) if record.object is not None:
+            body = encode_message(ToolMessage(call, content))
+            return Finished(CallResult(call, msgspec.Raw(body), "done", record.object))
         case Result(content=content):
             return door.finished(call, content, "done")
         case Failure(message=message):
@@ -74,4 +102,4 @@ def answered(door: Door, ticket: Ticket, answer: Answer) -> Finished:
             told = f" and said: {reason}" if reason else "."
             return door.finished(call, f"Not run: {by} declined it{told}", "declined")
         case Allow():
-            raise AssertionError("A call that is allowed brings its own result.")
+            return None

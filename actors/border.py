@@ -107,14 +107,19 @@ def check_models(models: object) -> dict[str, Model]:
     return dict(models)
 
 
-def check_parts(store: object, workspace: object) -> None:
-    """What a host is opened over. Raises ``InvalidInput``."""
+def check_workspace(workspace: object) -> None:
+    """What agents and skills come from. Raises ``InvalidInput``."""
     if not isinstance(workspace, Workspace):
         raise InvalidInput(
             f"A host is opened over a Workspace, not a {type(workspace).__name__}; "
             "Workspace.folder reads one.",
             what="workspace",
         )
+
+
+def check_parts(store: object, workspace: object) -> None:
+    """What a host is opened over. Raises ``InvalidInput``."""
+    check_workspace(workspace)
     if isinstance(store, str):
         check_name(store, "path of the store")
     elif not hasattr(store, "__fspath__") and not hasattr(store, "offer"):

@@ -15,6 +15,7 @@ from greenroom.actors.text_range import LENGTH_DEFAULT, LENGTH_MAX, range_of, sh
 from greenroom.actors.tool import Output, Surroundings, Tool, ToolContext, declarations, tool
 from greenroom.actors.tool_text import check_arguments, in_short
 from greenroom.protocol.errors import BadArguments, SkillUnavailable, ToolFailed
+from greenroom.protocol.identity import SkillId
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary, package_revision
 
 USE_TOOL: Final = "use_tool"
@@ -44,7 +45,7 @@ def builtin_tools(now: Callable[[], int]) -> tuple[Tool[object], ...]:
 
 
 @tool(effect="read")
-async def load_skill(context: ToolContext[object], name: str) -> str:
+async def load_skill(context: ToolContext[object], name: str) -> Output:
     """Load a skill: its instructions, and the paths of its further files.
 
     Args:
@@ -53,8 +54,9 @@ async def load_skill(context: ToolContext[object], name: str) -> str:
     around = _surroundings(context)
     kept = around.kept_skill(name)
     if kept is not None:
-        return shown_pinned(kept)
-    return shown_package(await _current(around, _given(around, name)))
+        return Output(shown_pinned(kept), skill=kept.id)
+    package = await _current(around, _given(around, name))
+    return Output(shown_package(package), skill=package.summary.id)
 
 
 def shown_package(package: SkillPackage) -> str:
@@ -96,15 +98,24 @@ async def read_object(
         length: how many bytes to read.
     """
     around = _surroundings(context)
-    data, what = around.object(path), path
+    data, what, skill = around.object(path), path, None
     if data is None:
-        data, what = await _skill_file(around, path)
+        data, what, skill = await _skill_file(around, path)
     part = range_of(data, start, length, path)
-    return Output(shown_range(part, what), part.mended)
+    return Output(shown_range(part, what), part.mended, skill=skill)
 
 
-async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str]:
-    """A file of a skill with what to call it: of the kept revision if there is one (R202)."""
+def shown_file(data: bytes, path: str, revision: str) -> str:
+    """What ``read_object`` returns of a kept skill's file; an eager load shows the same (R143)."""
+    return shown_range(range_of(data, 0, LENGTH_DEFAULT, path), _of_kept(path, revision))
+
+
+def _of_kept(path: str, revision: str) -> str:
+    return f"{path}, kept revision {revision}"
+
+
+async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str, SkillId]:
+    """A file of a skill, what to call it, and whose it is; of a kept revision first (R202)."""
     places = [i for i, sign in enumerate(path) if sign == "/"]
     for place in reversed(places[:_NAMES_MAX]):
         skill, file = path[:place], path[place + 1 :]
@@ -113,15 +124,14 @@ async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str]:
             data = around.kept_file(kept, file)
             if data is None:
                 raise ToolFailed(_no_file(kept.name, file, kept.paths))
-            return data, f"{path}, kept revision {kept.revision}"
+            return data, _of_kept(path, kept.revision), kept.id
         found = _matches(around.skills(), skill)
         if found:
             package = await _current(around, _only(found, skill))
             if file not in package.files:
                 raise ToolFailed(_no_file(package.summary.name, file, tuple(package.files)))
-            return package.files[
-                file
-            ], f"{path}, current revision {package_revision(package.files)}"
+            what = f"{path}, current revision {package_revision(package.files)}"
+            return package.files[file], what, package.summary.id
     raise ToolFailed(f"There is no result and no skill file {path[:_SHOWN_MAX]!r} to read here.")
 
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 from msgspec import structs
 
+from greenroom.actors.committing import preset_now
 from greenroom.actors.conversation import Conversation, rebuilt
 from greenroom.actors.drafting import projected, tokens_of
 from greenroom.actors.kept_prompt import Variant
 from greenroom.actors.models.port import Model, SessionInfo
+from greenroom.actors.opening import made_runs
 from greenroom.actors.preparing import Composed, compose
 from greenroom.actors.summarising import Part, Summariser, named
 from greenroom.protocol.budget import TokenEstimate, message_tokens
@@ -26,10 +28,10 @@ from greenroom.protocol.compaction import (
     moved_sections,
 )
 from greenroom.protocol.errors import OverBudget
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
-from greenroom.protocol.prompt_checkpoint import checkpoint_between
-from greenroom.protocol.rebuild import Projector
-from greenroom.protocol.record import Compacted, Header, SummaryCall
+from greenroom.protocol.projector import Projector
+from greenroom.protocol.record import Compacted, SummaryCall
 from greenroom.protocol.request import Messages
 from greenroom.protocol.wording import wording_of
 
@@ -63,6 +65,8 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     wanted: Wanted
     composed: Composed
     part: Part
+    opening: Sequence[bytes]
+    """What every conversation of the composition begins with: it stays in front (R113)."""
     cut: int
     """Ordinal of the user message before which the conversation is cut."""
     rest: Sequence[bytes]
@@ -72,7 +76,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
 
     def conversation(self, summary: str) -> Conversation:
         """What is sent from now on: the summary, framed, and what stays whole (R106)."""
-        return rebuilt([framed_summary(summary, self.part.wording), *self.rest])
+        return rebuilt([*self.opening, framed_summary(summary, self.part.wording), *self.rest])
 
     def after(self, summary: str) -> int:
         """Tokens of the request with the new prompt and the summary."""
@@ -126,7 +130,7 @@ class Made(msgspec.Struct, frozen=True, gc=False):
             part.removed,
             turn,
             request,
-            checkpoint_between(actor.sent, sections, messages, now),
+            part.kept.checkpoint(actor.sent, sections, messages, now),
         )
 
     def header(self, header: Header, record: Compacted) -> Header:
@@ -138,6 +142,7 @@ class Made(msgspec.Struct, frozen=True, gc=False):
     def adopt(self, actor: "SessionActor") -> None:
         """It is durable, or kept until it is: the next request goes by it."""
         actor.kept, actor.conversation = self.plan.part.kept, self.conversation
+        actor.told.composed(actor.services.generation)
 
 
 async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
@@ -148,15 +153,19 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
         GreenroomError: it cannot be composed.
     """
     composed = wanted.composed or await compose(
-        actor.services, actor.header, actor.instructions, wanted.model.name
+        actor.services,
+        actor.header,
+        actor.instructions,
+        wanted.model.name,
+        ran=made_runs(actor),
     )
     kept = composed.kept
-    variant = kept.under(actor.preset, with_person=wanted.with_person)
+    variant = kept.under(preset_now(actor), with_person=wanted.with_person)
     projector = projected(actor, kept)
     cut = _cut(wanted, variant, projector, framed_summary("", wording_of(kept.composition.wording)))
     if cut is None:
         return composed
-    chunks = projector.chunks
+    chunks, first = projector.chunks, projector.opening
     old = actor.kept
     changed, removed = moved_sections(None if old is None else old.composition, kept.composition)
     part = Part(
@@ -164,15 +173,15 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
         variant,
         wanted.model,
         wanted.info,
-        Messages(chunks, cut.place),
-        [start.place for start in projector.starts if start.place < cut.place],
+        Messages(chunks[first:], cut.place - first),
+        [start.place - first for start in projector.starts if start.place < cut.place],
         changed,
         removed,
     )
     measured = wanted.measured
     if measured is None:
         measured = _measured(actor, wanted, variant, chunks)
-    return Plan(wanted, composed, part, cut.ordinal, chunks[cut.place :], measured)
+    return Plan(wanted, composed, part, chunks[:first], cut.ordinal, chunks[cut.place :], measured)
 
 
 def _measured(
@@ -182,7 +191,7 @@ def _measured(
     old, can = actor.kept, wanted.model.capabilities
     if old is None or old.composition.model != wanted.model.name:
         return variant.budget.fixed + tokens_of(rebuilt(chunks), can)
-    under = old.under(actor.preset, with_person=wanted.with_person)
+    under = old.under(preset_now(actor), with_person=wanted.with_person)
     return under.budget.fixed + tokens_of(actor.conversation, can)
 
 
@@ -200,8 +209,8 @@ def _cut(wanted: Wanted, variant: Variant, projector: Projector, frame: bytes) -
         newest = starts[-1]
     else:
         return None
-    tokens = list(map(one, projector.chunks))
-    room, least = variant.budget.room, one(frame)
+    tokens, first = list(map(one, projector.chunks)), projector.opening
+    room, least = variant.budget.room - sum(tokens[:first]), one(frame)
     whole = sum(tokens[newest.place :]) + sum(map(one, wanted.behind))
     keep = int(min(sum(tokens), room) * KEPT_SHARE)
     if wanted.why == "no_room":
@@ -209,8 +218,8 @@ def _cut(wanted: Wanted, variant: Variant, projector: Projector, frame: bytes) -
             raise _too_large([*projector.chunks[newest.place :], *wanted.behind], one, room)
         keep = min(keep, room - whole - least - variant.budget.reserve)
     cut = cut_of(starts, newest, tokens, keep)
-    part = sum(tokens[: cut.place])
-    old = tokens[0] if projector.begins_with_summary else 0
+    part = sum(tokens[first : cut.place])
+    old = tokens[first] if projector.begins_with_summary else 0
     worth = {"asked": part > old, "pressure": part >= 2 * old, "no_room": True}
     return cut if part > least and worth[wanted.why] else None
 

@@ -6,9 +6,11 @@ was checked is what is read. What is not a plain file (a FIFO, a device, a file 
 by hard link) is refused before anything is read from it (S8).
 """
 
+import errno
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count, islice
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Final
 
 import attrs
 
-from greenroom.protocol.errors import InvalidInput, Missing, Refused, TooLarge
+from greenroom.protocol.errors import InvalidInput, Missing, Refused, SameName, TooLarge
 from greenroom.protocol.identity import check_text
 
 PATH_BYTES_MAX: Final = 4_096
@@ -29,6 +31,9 @@ _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A FIFO opened to read without O_NONBLOCK would wait for a writer for ever.
 _TO_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TO_WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_TO_APPEND: Final = (
+    os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)
 _numbers: Final = count()
 
 
@@ -152,9 +157,117 @@ def write_bytes(root: Path, path: str, data: bytes) -> bool:
         return mode is None
 
 
+def write_folder(root: Path, path: str, files: Mapping[str, bytes]) -> None:
+    """Create a folder below ``root`` with these files in it, whole and on the disk or not at all.
+
+    Folders on the way are created. Nothing is replaced: a folder that is there stays as it is.
+
+    Raises:
+        InvalidInput: the path or that of a file is none.
+        SameName: there is such a folder, and something in it.
+        Refused: the way leads through a link, or the disk refuses.
+    """
+    *above, name = parts_of(path)
+    beside = _beside()
+    with opened_folder(root, tuple(above), make=True) as folder, _as_refusal(path):
+        shutil.rmtree(beside, ignore_errors=True, dir_fd=folder)  # of a dead process, as below
+        try:
+            with opened_folder(folder, (beside,), make=True) as made:
+                for file, data in files.items():
+                    _write_new(made, parts_of(file), data)
+                os.fsync(made)
+            os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            _sync(root, tuple(above))
+        except BaseException as error:
+            shutil.rmtree(beside, ignore_errors=True, dir_fd=folder)
+            if isinstance(error, OSError) and error.errno in {errno.EEXIST, errno.ENOTEMPTY}:
+                raise SameName(f"There is something in {path} already.", names=[path]) from None
+            raise
+
+
+def _write_new(root: int, parts: tuple[str, ...], data: bytes) -> None:
+    """Write a file that is not there yet, and see that it and its folder are on the disk."""
+    with opened_folder(root, parts[:-1], make=True) as folder:
+        file = os.open(parts[-1], _TO_WRITE, 0o666, dir_fd=folder)
+        with os.fdopen(file, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(file)
+        os.fsync(folder)
+
+
+def append_lines(root: Path, path: str, lines: bytes, bytes_max: int) -> None:
+    """Append whole lines to a plain file below ``root``: on the disk, or not at all.
+
+    The file and the folders on the way are created. A line that was cut while it was written, by a
+    process that died, is taken away first.
+
+    Raises:
+        TooLarge: it would have more than ``bytes_max`` bytes.
+        Refused: the way leads through a link, it is no plain file, or the disk refuses.
+    """
+    *above, name = parts_of(path)
+    with opened_folder(root, tuple(above), make=True) as folder, _as_refusal(path):
+        file = os.open(name, _TO_APPEND, 0o666, dir_fd=folder)
+        with os.fdopen(file, "r+b", buffering=0) as stream:
+            _check_plain(os.fstat(file), path)
+            before = stream.read(bytes_max + 1) or b""
+            size = before.rfind(b"\n") + 1
+            if len(before) + len(lines) > bytes_max:
+                raise TooLarge(f"{path} would have more than {bytes_max:,} bytes.")
+            try:
+                stream.truncate(size)
+                if stream.write(lines) != len(lines):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file)
+                _sync(root, tuple(above))
+            except BaseException:
+                stream.truncate(size)
+                raise
+
+
+def remove_folder(root: Path, path: str) -> None:
+    """Take a folder below ``root`` away with all that is in it; it may be gone already.
+
+    Raises:
+        Refused: the way leads through a link, or the disk refuses.
+    """
+    *above, name = parts_of(path)
+    with suppress(Missing), opened_folder(root, tuple(above)) as folder, _as_refusal(path):
+        # By one step out of sight: what is half taken away is never taken for the whole.
+        beside = _beside()
+        os.rename(name, beside, src_dir_fd=folder, dst_dir_fd=folder)
+        shutil.rmtree(beside, dir_fd=folder)
+
+
+def sweep(root: Path, path: str) -> None:
+    """Take away what writers left in a folder that died: for whoever holds it alone.
+
+    Raises:
+        Refused: the way leads through a link, or the disk refuses.
+    """
+    with suppress(Missing), opened_folder(root, parts_of(path)) as folder, _as_refusal(path):
+        with os.scandir(folder) as scan:
+            left = [entry.name for entry in scan if entry.name.startswith(HIDDEN)]
+        for name in left:
+            shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
+
+
+def _sync(root: Path, above: tuple[str, ...]) -> None:
+    """See that a folder and those above it, which may be new, are on the disk."""
+    for length in range(len(above), -1, -1):
+        with opened_folder(root, above[:length]) as folder:
+            os.fsync(folder)
+
+
+def _beside() -> str:
+    """A name for what is being written, which is neither listed nor opened."""
+    return f"{HIDDEN}{os.getpid()}-{next(_numbers)}"
+
+
 def _replace(folder: int, name: str, data: bytes, mode: int | None) -> None:
     """Write beside, then rename: the name stands for the old file or the new one at any moment."""
-    beside = f"{HIDDEN}{os.getpid()}-{next(_numbers)}"
+    beside = _beside()
     with suppress(FileNotFoundError):
         # Left by a process of this number that died while it wrote.
         os.unlink(beside, dir_fd=folder)

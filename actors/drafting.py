@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from greenroom.actors.committing import InForce, commit
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
+from greenroom.actors.due import may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
-from greenroom.actors.preparing import compose, pin_picks
+from greenroom.actors.opening import Opening, run_once
+from greenroom.actors.preparing import Composed, compose, counter_of, pin_picks
 from greenroom.actors.said import pass_on, said_by
 from greenroom.actors.tools import Door, Ticket, Toolbox
 from greenroom.protocol.budget import TokenEstimate, spend_table
@@ -23,10 +26,9 @@ from greenroom.protocol.identity import TurnId
 from greenroom.protocol.message import ToolCall
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.projection import project_user
-from greenroom.protocol.prompt_checkpoint import checkpoint_between
-from greenroom.protocol.rebuild import Projector
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import Dispatched
+from greenroom.protocol.record import Dispatched, PlatformNote
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
 from greenroom.protocol.turn import SkillUse
 from greenroom.protocol.wording import wording_of
@@ -42,7 +44,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     kept: Kept
     variant: Variant
     model: Model
-    preset: Preset
+    in_force: InForce
     box: Toolbox
     info: SessionInfo
     conversation: Conversation
@@ -50,10 +52,15 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     addition: Addition
     blobs: dict[str, bytes]
 
+    @property
+    def preset(self) -> Preset:
+        """The one that the turn committed to."""
+        return self.in_force.commitment.preset
+
     def tickets(self, calls: Sequence[ToolCall], door: Door) -> list[Ticket]:
         """What becomes of the calls of an answer, under what the turn committed to."""
-        declared = self.kept.declared
-        return [door.decide(call, self.box, self.preset, declared) for call in calls]
+        declared, commitment = self.kept.declared, self.in_force.commitment
+        return [door.decide(call, self.box, commitment, declared) for call in calls]
 
     def tokens(self, told: Addition | Conversation) -> int:
         """What these messages take in a request (R100)."""
@@ -110,15 +117,21 @@ async def draft_of(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
 
 async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Drafted:
     services, submission, header = actor.services, entry.submission, actor.header
-    agent = services.workspace.agent(header.agent)
+    agent = services.agent(header.agent)
     model = services.model(header.model or agent.model)
+    info, box = (
+        SessionInfo(actor.id, header.agent, submission.person, turn),
+        services.door.box(agent),
+    )
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
+    notes: tuple[PlatformNote, ...] = ()
     if kept is None or kept.composition.model != model.name:
-        composed = await compose(services, header, actor.instructions, model.name)
-        kept, blobs = composed.kept, composed.blobs
-        if header.messages:
+        kept, blobs = await _composed(actor, model, info)
+        if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = rebuilt(projected(actor, kept).chunks)
+    elif may_be_due(actor, kept):
+        notes = await notes_due(actor, kept, submission.person, turn)
     snapshot: RuntimeContextSnapshot | None = None
     if submission.picks:
         pinned = await pin_picks(services, submission.picks, kept)
@@ -126,20 +139,24 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         wording = wording_of(kept.composition.wording)
         now = services.world.now()
         snapshot = snapshot_of(header.users, pinned.skills, now, wording, services.limits)
-    preset = actor.preset
+    now_in_force = commit(actor, kept, [pick.id for pick in submission.picks])
     with_person = submission.person is not None
-    variant = kept.under(preset, with_person=with_person)
+    variant = kept.under(now_in_force.commitment.preset, with_person=with_person)
     body = project_user(submission.body, snapshot, submission.picks, kept.composition)
-    addition = conversation.plus((body,))
-    record = _record(actor, entry, turn, kept, variant, addition, snapshot)
+    addition = conversation.plus((*[bytes(note.body) for note in notes], body))
+    record = _record(
+        actor, entry, turn, kept, variant, addition, snapshot, notes=notes, in_force=now_in_force
+    )
+    if new := now_in_force.blobs(header):
+        blobs = {**blobs, **new}
     draft = Draft(
         record,
         kept,
         variant,
         model,
-        preset,
-        services.door.box(agent),
-        SessionInfo(actor.id, header.agent, submission.person, turn),
+        now_in_force,
+        box,
+        info,
         conversation,
         addition,
         blobs,
@@ -149,6 +166,32 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     return draft
 
 
+async def _composed(
+    actor: "SessionActor", model: Model, info: SessionInfo
+) -> tuple[Kept, dict[str, bytes]]:
+    """The kept prompt of a first turn; or for another model: that leaves the opening (R113)."""
+    if actor.kept is None:
+        composed = await composed_first(actor, model, info)
+    else:
+        opened = actor.kept.composition
+        composed = await compose(
+            actor.services, actor.header, actor.instructions, model.name, opened
+        )
+    return composed.kept, composed.blobs
+
+
+async def composed_first(actor: "SessionActor", model: Model, info: SessionInfo) -> Composed:
+    """The kept prompt of a conversation that begins now, whose runs are made then (R56, R146)."""
+    services = actor.services
+    composed = await compose(services, actor.header, actor.instructions, model.name)
+    box, counter = (
+        services.door.box(services.agent(actor.header.agent)),
+        counter_of(services, model.name),
+    )
+    await run_once(Opening(actor, composed.kept, box, info, counter))
+    return composed
+
+
 def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:
     """What a parked turn goes on with: it commits anew to what is in force now (R157).
 
@@ -156,21 +199,23 @@ def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:
 
     Raises:
         UnknownAgent, UnknownModel: the workspace or the host does not have them any more.
+        StoreDamaged: what the turn was held to before is not in the store.
     """
     services, kept = actor.services, actor.kept
     assert kept is not None, "a turn that was dispatched has a kept prompt"
+    now_in_force = commit(actor, kept)
     person = actor.header.person if start.with_person else None
     return Draft(
         start,
         kept,
-        kept.under(actor.preset, with_person=start.with_person),
+        kept.under(now_in_force.commitment.preset, with_person=start.with_person),
         services.model_named(start.model),
-        actor.preset,
-        services.door.box(services.workspace.agent(actor.header.agent)),
+        now_in_force,
+        services.door.box(services.agent(actor.header.agent)),
         SessionInfo(actor.id, actor.header.agent, person, start.turn),
         actor.conversation,
         actor.conversation.plus(()),
-        _NO_BLOBS,
+        now_in_force.blobs(actor.header),
     )
 
 
@@ -185,14 +230,13 @@ def _record(
     variant: Variant,
     addition: Addition,
     snapshot: RuntimeContextSnapshot | None,
+    *,
+    notes: tuple[PlatformNote, ...],
+    in_force: InForce,
 ) -> Dispatched:
     """The open turn as it is recorded: what shaped it, and the digest of its first request."""
     header, now = actor.header, actor.services.world.now()
-    checkpoint = None
-    if variant.system.sections is not actor.sent:
-        checkpoint = checkpoint_between(
-            actor.sent, variant.system.sections, header.messages + 1, now
-        )
+    checkpoint = kept.checkpoint(actor.sent, variant.system.sections, header.messages + 1, now)
     used: tuple[SkillUse, ...] = ()
     if snapshot is not None:
         used = tuple([SkillUse(s.id, s.slug, s.revision, "person") for s in snapshot.skills])
@@ -203,13 +247,15 @@ def _record(
         header.users,
         1,
         kept.composition.model,
-        actor.preset.id,
+        in_force.commitment.preset.id,
         kept.digest,
         addition.digest.of(variant.frame),
         snapshot,
         checkpoint,
         used,
         entry.submission.person is not None,
+        notes,
+        gates=in_force.digest,
     )
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
-from greenroom.actors.terms import terms_of
+from greenroom.actors.terms import loaded_in, moved_terms, showing, terms_with
 from greenroom.protocol.errors import GreenroomError, SaveFailed, SessionLost, StoreFailed
+from greenroom.protocol.header import Header
 from greenroom.protocol.phase import Step
 from greenroom.protocol.record import Ended
 from greenroom.protocol.telling import outcome_of_end
@@ -25,13 +26,12 @@ def settle(turn: "Turn", ending: Ending) -> None:
     actor = turn.actor
     actor.step(Step.STOP)
     end = _settlement(turn, ending)
-    header = settled_header(actor.header, end.ended.messages - 1, turn.usage)
+    header = _header(turn, actor.header, end)
     actor.commit(
         end.records,
         header,
         blobs=end.blobs,
-        # The index has no question of a turn that is over (R223).
-        terms=None if turn.asked is None else terms_of(header),
+        terms=_terms(turn, header),
         then=partial(_settled, turn, end),
     )
 
@@ -42,6 +42,7 @@ def _settled(turn: "Turn", end: Settlement, sealed: Sealed, obstacle: Obstacle |
         actor.lose(obstacle, sealed)
     else:
         actor.conversation.adopt(actor.conversation.plus(end.chunks))
+        actor.told.settled = end.ended.at
         if obstacle is None:
             actor.step(Step.SAVED)
             _tell(turn, end.ended)
@@ -61,8 +62,8 @@ def save_failed(turn: "Turn", sealed: Sealed, error: StoreFailed) -> None:
     )
     failure.__cause__ = error
     end = _settlement(turn, Ending("save_failed", failure.sentence, failure.code))
-    header = settled_header(sealed.header, end.ended.messages - 1, turn.usage)
-    terms = None if turn.asked is None else terms_of(header)
+    header = _header(turn, sealed.header, end)
+    terms = _terms(turn, header)
     behind = actor.seal(end.records, header, blobs=end.blobs, terms=terms, behind=1)
     actor.conversation.adopt(actor.conversation.plus(end.chunks))
     actor.keep_unsaved(sealed, behind)
@@ -71,6 +72,8 @@ def save_failed(turn: "Turn", sealed: Sealed, error: StoreFailed) -> None:
 
 def _settlement(turn: "Turn", ending: Ending) -> Settlement:
     services = turn.actor.services
+    if turn.open is not None:
+        turn.open.take_answers(turn.actor.id, turn.answers, services.door)
     return settlement(
         ending,
         turn.open,
@@ -82,6 +85,21 @@ def _settlement(turn: "Turn", ending: Ending) -> Settlement:
         withdrawn=tuple([question.id for question in turn.waits_for]),
         summaries=turn.summaries,
     )
+
+
+def _header(turn: "Turn", before: Header, end: Settlement) -> Header:
+    known = turn.actor.services.workspace.skills
+    header = settled_header(before, end.ended.messages - 1, turn.usage)
+    loaded = loaded_in(end.ended.results, known)
+    return showing(header, loaded) if loaded else header
+
+
+def _terms(turn: "Turn", header: Header) -> frozenset[tuple[str, str]] | None:
+    """The index has no question of a turn that is over (R223)."""
+    actor = turn.actor
+    if turn.asked is None:
+        return moved_terms(actor, header, actor.kept)
+    return terms_with(actor, header)
 
 
 def _tell(turn: "Turn", ended: Ended) -> None:

@@ -13,12 +13,15 @@ from msgspec import structs
 from greenroom.actors.conversation import Addition
 from greenroom.actors.drafting import Draft
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.holds import stopping
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
+from greenroom.actors.terms import loaded_in, moved_terms, showing
 from greenroom.actors.tools import Finished, blobs_of
 from greenroom.protocol.budget import images_in
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
-from greenroom.protocol.record import AnyRecord, Header, Returned, Steer
+from greenroom.protocol.record import AnyRecord, Returned, Steer
 from greenroom.store.contract import KeyEntry
 
 if TYPE_CHECKING:
@@ -34,8 +37,9 @@ class Following(msgspec.Struct, frozen=True, gc=False):
     """Those of the conversation in it: notes are none (R50)."""
     steers: list[Waiting]
     header: Header | None
-    """It counts user messages; without steers it stays as it is stored."""
+    """It counts user messages and names skills; mostly it stays as it is stored."""
     blobs: dict[str, bytes]
+    terms: frozenset[tuple[str, str]] | None
 
     @property
     def consumed(self) -> tuple[int, ...]:
@@ -56,6 +60,8 @@ def following(
     if round_ + 1 >= limits.rounds_max:
         reason = f"The turn called the model {round_ + 1} times, its bound."
         return Ending("failed", reason, "rounds")
+    if actor.services.holds.in_force and (hold := stopping(actor)):
+        return Ending("cancelled", f"Stopped by a hold of {hold.by}: {hold.reason}", "held")
     finished = this.finished(actor.services.door)
     results = [] if this.answer_saved else [this.answer.body]
     results += [bytes(one.result.body) for one in finished]
@@ -69,12 +75,12 @@ def following(
         addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
     # What does not fit is no request: the results are kept, and room is made for them (R89).
     request = addition.digest.of(draft.variant.frame) if draft.fits(addition) else ""
-    header = actor.header
+    header, outcomes = actor.header, tuple([one.result for one in finished])
     record = Returned(
         actor.services.world.now(),
         turn,
         round_,
-        tuple([one.result for one in finished]),
+        outcomes,
         request,
         tuple([Steer(e.submission.message, header.users + n) for n, e in enumerate(steers)]),
         this.notes,
@@ -82,13 +88,20 @@ def following(
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     unstored = [entry for entry in steers if entry.seq is None]
     records[:0] = [entry.acceptance("steered", turn, record.at) for entry in unstored]
+    after, terms = header, None
+    if loaded := loaded_in(outcomes, actor.services.workspace.skills):
+        after = showing(header, loaded)
+        terms = moved_terms(actor, after, actor.kept)
+    if steers:
+        after = structs.replace(after, users=after.users + len(steers))
     return Following(
         records,
         addition,
         said + len(steers),
         steers,
-        structs.replace(header, users=header.users + len(steers)) if steers else None,
+        None if after is header else after,
         _blobs_of(finished, unstored),
+        terms,
     )
 
 

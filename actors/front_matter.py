@@ -69,23 +69,52 @@ def yaml_mapping(text: str) -> dict[str, Any]:
         InvalidInput: it is longer than the bound, no YAML, or no mapping of names.
         ExtraMissing: PyYAML is not installed.
     """
+    value = yaml_value(text)
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput("Its YAML is not a mapping of names to values.")
+    return value
+
+
+def yaml_value(text: str, *, unique: bool = False) -> Any:
+    """A YAML text of any shape; ``unique``: no key may stand twice, of which the last would hold.
+
+    Raises:
+        InvalidInput: it is longer than the bound, no YAML, or has a key twice.
+        ExtraMissing: PyYAML is not installed.
+    """
     if len(text) > HEAD_CHARACTERS_MAX:
         raise InvalidInput(
             f"Its YAML has {len(text):,} characters; the bound is {HEAD_CHARACTERS_MAX:,}."
         )
     yaml = _yaml()
     try:
-        value = yaml.safe_load(text)
+        if unique:
+            _refuse_doubled(yaml.compose(text, Loader=yaml.SafeLoader))
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InvalidInput(f"Its YAML cannot be read: {' '.join(str(error).split())}.") from None
     except (ValueError, TypeError, RecursionError, OverflowError, AttributeError) as error:
         # What PyYAML lets through: a date that is none, a key that cannot be one, too deep nesting.
         raise InvalidInput(f"Its YAML cannot be read: {error}.") from None
-    if value is None:
-        return {}
-    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise InvalidInput("Its YAML is not a mapping of names to values.")
-    return value
+
+
+def _refuse_doubled(root: Any) -> None:
+    """Refuse a mapping with one key twice. A node that is reached by an alias is looked at once."""
+    waiting, seen = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or not isinstance(getattr(node, "value", None), list):
+            continue
+        seen.add(id(node))
+        pairs = [part if isinstance(part, tuple) else (None, part) for part in node.value]
+        waiting += [value for _, value in pairs]
+        keys = [key.value for key, _ in pairs if key is not None and isinstance(key.value, str)]
+        for key in keys:
+            if keys.count(key) > 1:
+                line = node.start_mark.line + 1
+                raise InvalidInput(f"Its mapping at line {line} has the key {key!r} twice.")
 
 
 def _unquoted(value: str) -> str:

@@ -5,7 +5,7 @@ that *waits* (a pick, ``when="queue"``, an interruption) gets a turn of its own;
 after it waits behind it, plain words too, until that turn has begun (R115 to R121).
 """
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 import msgspec
@@ -16,6 +16,8 @@ from greenroom.protocol.receipt import ReceiptStatus
 from greenroom.protocol.record import Accepted
 from greenroom.store.contract import KeyEntry
 
+INTERRUPTED: Final = "Interrupted by a message."
+"""Why a turn ended that a message came in front of (R178)."""
 Behind: TypeAlias = Literal["steer", "own_turn"]
 """What becomes of plain words behind a waiting message: they steer into its turn, or each waits."""
 
@@ -34,6 +36,8 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     """The idempotency key that its own acceptance registers."""
     blobs: dict[str, bytes] = {}
     """Its images, which its own acceptance stores."""
+    stops: TurnId | None = None
+    """The turn that it interrupts, of one that was read back from the store's queue."""
 
     def acceptance(self, status: ReceiptStatus, turn: TurnId, at: int) -> Accepted:
         """The record with which it becomes durable together with the turn that takes it."""
@@ -74,6 +78,10 @@ class Gateway:
     def is_stored(self) -> bool:
         """Nothing of it is in memory only, or on its way (R93)."""
         return not self._arriving and all(entry.seq is not None for entry in self._line)
+
+    def interrupts(self, turn: TurnId) -> bool:
+        """Whether the message that is next was accepted to end that turn (R178)."""
+        return bool(self._line) and self._line[0].stops == turn
 
     @property
     def length(self) -> int:
@@ -128,6 +136,11 @@ class Gateway:
         while place < len(self._line) and _is_before(self._line[place], entries[0]):
             place += 1
         self._line[place:place] = entries
+
+    @property
+    def first(self) -> Waiting | None:
+        """The message whose turn would be next, where it stands."""
+        return self._line[0] if self._line else None
 
     def take_prompt(self) -> Waiting | None:
         """The message whose turn is next."""

@@ -18,6 +18,7 @@ from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_names, check_number
 from greenroom.actors.compacting import compact, recompose
 from greenroom.actors.content import Sent
+from greenroom.actors.kept_status import KeptPromptStatus, status_of
 from greenroom.actors.listing import Listing
 from greenroom.actors.own_turn import check_feeds_another, waiting_for
 from greenroom.actors.reading import SessionReader
@@ -27,11 +28,7 @@ from greenroom.actors.settings import configure, dispose, recall
 from greenroom.actors.settling import unsaved
 from greenroom.actors.subscribers import Events
 from greenroom.protocol.account import outcome_of
-from greenroom.protocol.errors import (
-    Missing,
-    Refused,
-    SaveFailed,
-)
+from greenroom.protocol.errors import Missing, Refused, SaveFailed
 from greenroom.protocol.identity import MessageId, SessionId, TurnId, check_name
 from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
@@ -41,6 +38,7 @@ from greenroom.protocol.rebuild import SentRequest, submission_of
 from greenroom.protocol.receipt import Compaction, Cursor, Outcome, Receipt, When
 from greenroom.protocol.record import Accepted, Ended, ModelChanged, NotSent, PresetChanged
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import TurnRecord
@@ -232,12 +230,13 @@ class Session:
             discard: give up what cannot be written; what it was is logged.
 
         Raises:
-            Busy: a turn runs.
+            Busy: a turn runs, a message waits, or somebody waits for a parked turn.
             PendingSave: something could not be written, and was not to be discarded.
         """
         actor = self._live()
         if actor is not None:
             await dispose(actor, discard=discard)
+            self._host.passivate(actor)
 
     async def flush(self) -> None:
         """Write what could not be written; no tool and no model is called again (R85)."""
@@ -319,6 +318,11 @@ class Session:
         """
         await check_selection(self._host.services, self._reader.header(), skills)
 
+    async def kept_prompt_status(self) -> KeptPromptStatus:
+        """Whether the kept prompt is current or behind, and what moved since (R67)."""
+        reader = self._reader
+        return await status_of(self._host.services, reader.header(), reader.instructions())
+
     # --- reading ------------------------------------------------------------------------------
 
     def events(self, *, after: Cursor | None = None) -> Events:
@@ -342,8 +346,12 @@ class Session:
         return Listing(self._reader.transcript)
 
     def turns(self) -> Listing[TurnRecord]:
-        """What shaped each turn, and how it ended (R76)."""
+        """What shaped each turn, at its versions, and how it ended (R76, R77)."""
         return Listing(self._reader.turns)
+
+    def skills(self) -> Listing[SkillSummary]:
+        """What may be picked in it now, the bound ones first: for a picker (R20, R99)."""
+        return Listing(self._reader.skills)
 
     async def request(self, turn: TurnId, /, *, round: int = -1) -> SentRequest:  # noqa: A002
         """A request that was sent, rebuilt from the store to the byte (R196)."""
@@ -381,8 +389,7 @@ class Session:
         return self._host.live(self.id)
 
     async def _actor(self) -> SessionActor:
-        actor = self._host.live(self.id)
-        return actor if actor is not None else await self._host.activate(self.id)
+        return self._live() or await self._host.activate(self.id)
 
     async def delete(self) -> None:
         """Remove the session and all that only it holds (R192)."""

@@ -10,11 +10,15 @@ from typing import Any, Final, TypeVar, overload
 import trio
 
 from greenroom.actors.activation import activated
-from greenroom.actors.border import check_cursor, check_models, check_parts
+from greenroom.actors.border import check_cursor, check_models, check_parts, check_workspace
+from greenroom.actors.holds import Holds
+from greenroom.actors.journaling import interventions
 from greenroom.actors.kept_prompt import KeptPrompts
 from greenroom.actors.lifecycle import alone, ended, look_after, start_keeping, stop
+from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.reading import summary_of
+from greenroom.actors.reloading import Changes, has_files, reload
 from greenroom.actors.scope import Scope
 from greenroom.actors.services import Composer, Deps, Policy, Services
 from greenroom.actors.session import SessionActor
@@ -35,6 +39,7 @@ from greenroom.protocol.errors import (
     PendingSave,
 )
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.journal import AnyIntervention
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits, check_limits
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import Cursor
@@ -115,13 +120,13 @@ def open_host(
     Raises:
         InvalidInput: a limit, a model or another part that cannot serve; it is named.
         SameName: two models of one name differ.
-        StoreFailed: the store cannot be opened.
-        UnknownTool: an agent names a tool that the host lacks.
+        StoreFailed: the store cannot be opened, or a hold in it cannot be read.
+        UnknownTool: an agent or a gate names a tool that the host lacks.
     """
     check_parts(store, workspace)
     check_limits(limits)
-    world, models = world or World(), check_models(models)
-    door = _door(workspace, tools, limits, world)
+    world, models, brought = world or World(), check_models(models), tuple(tools)
+    door = _door(workspace, brought, limits, world)
     making = partial(
         Services,
         world=world,
@@ -130,6 +135,7 @@ def open_host(
         workspace=workspace,
         models=models,
         door=door,
+        tools=brought,
         kept_prompts=KeptPrompts(partial(budget_for, models, limits)),
         composer=composer,
         deps=deps,
@@ -150,10 +156,11 @@ async def _hosting(
             if isinstance(store, str | PathLike)
             else store
         )
+        holds = Holds.stored(kept)
         with alone():
             async with trio.open_nursery() as outer:
                 nursery = await start_keeping(outer)
-                services = making(store=kept, nursery=nursery)
+                services = making(store=kept, nursery=nursery, holds=holds)
                 host = Host(services)
                 stack.callback(ended, services)
                 helpers = trio.CancelScope()
@@ -171,10 +178,11 @@ async def _hosting(
 
 
 def _door(workspace: Workspace, tools: Iterable[Tool[Any]], limits: Limits, world: World) -> Door:
-    """The tools, and that each agent names only such as there are."""
-    door = Door(tools, limits, world.now, with_files=workspace.files_root is not None)
+    """The tools, and that each agent and gate names only such as there are."""
+    door = Door(tools, limits, world.now, with_files=has_files(workspace))
     for agent in workspace.agents.values():
         door.box(agent)
+    door.check_gates(workspace.gate_table.gates)
     return door
 
 
@@ -201,6 +209,25 @@ class Host(Scope):
     def tenant(self, name: str, /) -> Scope:
         """What one tenant sees: nothing of another, nor that there is one (R218)."""
         return Scope(self, name)
+
+    async def reload(self, workspace: Workspace | None = None, /) -> Changes:
+        """Read the workspace anew, or take another; whole, or not at all (R231).
+
+        New conversations have it at once. A running one keeps its prompt until it is composed
+        anew, and is told by one note what changed (R60, R69).
+
+        Args:
+            workspace: the one to take; None reads the present one again from its folder.
+
+        Raises:
+            BrokenWorkspace: with every fault; nothing changed.
+            InvalidInput: it is no workspace.
+            UnknownTool: an agent names a tool that the host lacks; nothing changed.
+        """
+        self.check_open()
+        if workspace is not None:
+            check_workspace(workspace)
+        return await reload(self.services, workspace)
 
     # --- live sessions ------------------------------------------------------------------------
 
@@ -290,7 +317,19 @@ class Host(Scope):
     def summaries(self, tenant: str | None) -> Iterator[SessionSummary]:
         """Every session, as a listing shows it; nothing is activated."""
         for stored in self.services.store.sessions(tenant):
-            yield summary_of(stored, self.live(stored.session))
+            yield self._summary(stored)
+
+    def summary(self, session: SessionId) -> SessionSummary | None:
+        """One session as a listing shows it; None if there is none."""
+        stored = self.services.store.look(session)
+        return self._summary(stored) if isinstance(stored, Stored) else None
+
+    def _summary(self, stored: Stored) -> SessionSummary:
+        return summary_of(stored, self.live(stored.session), self.services)
+
+    def journal(self) -> Listing[AnyIntervention]:
+        """Who intervened, when and why, oldest first; nothing is ever taken out (R242)."""
+        return Listing(lambda: interventions(self.services.store))
 
     async def delete(self, session: SessionId) -> None:
         """Delete a session; a running turn is ended first, and whoever waits is told."""
@@ -323,7 +362,7 @@ class Host(Scope):
         if shared is not None:
             shared.close()
         if actor is not None and (
-            actor.phase in (Phase.IDLE, Phase.PARKED) or actor.compaction is not None
+            actor.phase in (Phase.IDLE, Phase.PARKED, Phase.HELD) or actor.compaction is not None
         ):
             self.close(actor)
 

@@ -11,13 +11,16 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
+from greenroom.actors.asking import answered
 from greenroom.actors.session import SessionActor
+from greenroom.actors.tools import Finished, blobs_of
 from greenroom.protocol.encoding import decode_message, encode_message
 from greenroom.protocol.errors import SaveFailed, SessionLost
 from greenroom.protocol.identity import CallId
 from greenroom.protocol.message import AssistantMessage, ToolMessage
 from greenroom.protocol.parked import Since, added_by, relief_of, usage_of
 from greenroom.protocol.record import (
+    Answered,
     Asked,
     CallResult,
     Dispatched,
@@ -41,7 +44,8 @@ async def settle_interrupted(
         SaveFailed: it cannot be written; the session stays as it is.
         SessionLost: somebody else holds the session by now.
     """
-    results = _missing_results(since)
+    finished = _missing_results(actor, since)
+    results = tuple([one.result for one in finished])
     usage = usage_of(since)
     ended = Ended(
         actor.services.world.now(),
@@ -61,7 +65,7 @@ async def settle_interrupted(
         messages=actor.header.messages + len(results),
         usage=actor.header.usage + usage,
     )
-    obstacle = await actor.commit([ended], header).get_shielded()
+    obstacle = await actor.commit([ended], header, blobs=blobs_of(finished)).get_shielded()
     if isinstance(obstacle, SessionLost):
         raise obstacle
     if obstacle is not None:
@@ -73,11 +77,14 @@ async def settle_interrupted(
     actor.conversation.adopt(actor.conversation.plus(chunks))
 
 
-def _missing_results(since: Sequence[Since]) -> tuple[CallResult, ...]:
-    """Results for the calls of a committed answer whose outcomes were not committed (R173)."""
+def _missing_results(actor: SessionActor, since: Sequence[Since]) -> list[Finished]:
+    """Results for the calls of a committed answer whose outcomes were not committed (R173).
+
+    What was answered stands, as far as it needs no call (R224).
+    """
     place = _last_answer(since)
     if place is None:
-        return ()
+        return []
     answer, behind = since[place], since[place + 1 :]
     assert isinstance(answer, Responded)
     message = decode_message(answer.body)
@@ -89,7 +96,13 @@ def _missing_results(since: Sequence[Since]) -> tuple[CallResult, ...]:
             begun.update(record.intents)
         elif isinstance(record, Asked):
             begun.update(one.call for one in record.questions if one.kind == "result")
-    return tuple([_result(call.id, begun) for call in message.tool_calls if call.id not in told])
+    answers = {one.question: one for one in reversed(since) if isinstance(one, Answered)}
+    door = actor.services.door
+    return [
+        answered(door, actor.id, call.id, answers) or Finished(_result(call.id, begun))
+        for call in message.tool_calls
+        if call.id not in told
+    ]
 
 
 def _last_answer(since: Sequence[Since]) -> int | None:

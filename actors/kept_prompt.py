@@ -6,7 +6,7 @@ share a composition share one ``Kept``; ``KeptPrompts`` finds it by digest, from
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import attrs
@@ -14,7 +14,15 @@ import msgspec
 
 from greenroom.protocol.budget import Budget
 from greenroom.protocol.composition import Composition, SystemString, render
+from greenroom.protocol.condition import VersionChanged
+from greenroom.protocol.opening import opening_note
 from greenroom.protocol.permission import Preset
+from greenroom.protocol.prompt_checkpoint import (
+    KeptCheckpoint,
+    NamedSections,
+    checkpoint_between,
+    lean,
+)
 from greenroom.protocol.rebuild import composition_from
 from greenroom.protocol.request import frame_digest
 from greenroom.protocol.turn import SkillUse
@@ -42,7 +50,25 @@ class Kept:
     uses: tuple[SkillUse, ...]
     declared: frozenset[str]
     """The names of the tools that it declares."""
+    timed: bool
+    """Whether it has notes that become due by time alone."""
+    opens: bool
+    """Whether its conversations have an opening."""
+    texts: Mapping[str, str]
+    """Its sections by name: what a checkpoint need not repeat."""
     _variants: dict[tuple[str, bool], tuple[Preset, Variant]] = attrs.field(factory=dict)
+
+    def checkpoint(
+        self, before: NamedSections | None, after: NamedSections, message_count: int, now: int
+    ) -> KeptCheckpoint | None:
+        """What is to be stored with a request; None if its system string is the last one's (R70).
+
+        See :func:`checkpoint_between`.
+        """
+        if after is before:
+            return None
+        checkpoint = checkpoint_between(before, after, message_count, now)
+        return None if checkpoint is None else lean(checkpoint, self.texts)
 
     def under(self, preset: Preset, *, with_person: bool) -> Variant:
         """What is sent under ``preset``: rendered once, then the same object again."""
@@ -76,7 +102,19 @@ class KeptPrompts:
                 for skill in composition.skills
             )
             declared = frozenset(each.function.name for each in _declared(composition.tools))
-            kept = Kept(composition, digest, encoded, self.budget_of, uses, declared)
+            timed = any(not isinstance(n.condition, VersionChanged) for n in composition.notes)
+            opens = bool(opening_note(composition))
+            kept = Kept(
+                composition,
+                digest,
+                encoded,
+                self.budget_of,
+                uses,
+                declared,
+                timed,
+                opens,
+                composition.texts,
+            )
             self._known[digest] = kept
             if len(self._known) > COMPOSITIONS_MAX:
                 self._known.popitem(last=False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from greenroom.actors.holding import goes_on
 from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Model
 from greenroom.actors.questions import open_questions
@@ -19,9 +20,12 @@ from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
 from greenroom.actors.terms import ANSWER, EXPIRY, WAITING
 from greenroom.actors.watch import watch
-from greenroom.protocol.errors import GreenroomError
-from greenroom.protocol.phase import Phase
+from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.errors import GreenroomError, StoreDamaged, StoreFailed
 from greenroom.protocol.question import overdue
+from greenroom.protocol.record import Accepted
+from greenroom.protocol.state import SessionSummary
+from greenroom.store.contract import Store
 
 if TYPE_CHECKING:
     from greenroom.actors.host import Host
@@ -94,26 +98,47 @@ async def _settle_overdue(host: "Host") -> None:
     services = host.services
     while True:
         await trio.sleep(services.limits.overdue_seconds)
+        try:
+            expiring = open_questions(services.store, None, among=EXPIRY)
+        except StoreFailed as error:
+            _log.error("What is overdue cannot be read: %s", error)
+            continue
         now = services.world.now()
-        for question in open_questions(services.store, None, among=EXPIRY):
+        for question in expiring:
             if question.expires is not None and question.expires <= now:
                 try:
-                    await host.answer(question, overdue(question))
+                    await host.answer(question, overdue(question.kind))
                 except GreenroomError as error:
                     _log.error("A question of %s is overdue: %s", question.session, error)
 
 
 async def _revive(host: "Host") -> None:
     """Let sessions go on that have messages queued, or a turn with all its answers (R93, R161)."""
-    waiting = frozenset(host.services.store.find(WAITING, ANSWER))
-    async for summary in Listing(lambda: host.summaries(None)):
-        answered = summary.phase == Phase.PARKED.value and summary.session not in waiting
-        if answered or summary.phase in ("queued", "interrupted"):
-            try:
-                await host.activate(summary.session)
-            except GreenroomError:
-                # It is told to whoever opens that session; the others must not wait for it.
-                continue
+    store = host.services.store
+    try:
+        waiting = frozenset(store.find(WAITING, ANSWER))
+        async for summary in Listing(lambda: host.summaries(None)):
+            waits = summary.session in waiting and not _is_interrupted(store, summary)
+            if goes_on(summary.phase, waits=waits):
+                try:
+                    await host.activate(summary.session)
+                except GreenroomError:
+                    # It is told to whoever opens that session; the others must not wait for it.
+                    continue
+    except StoreFailed as error:
+        _log.error("What waits in the store cannot be read: %s", error)
+
+
+def _is_interrupted(store: Store, summary: SessionSummary) -> bool:
+    """Whether the message that is next was accepted to end the turn that is parked (R178)."""
+    if not summary.queued:
+        return False
+    try:
+        first = store.queued(summary.session)[:1]
+        records = [r for entry in first for r in decode_records(entry.records)]
+    except StoreDamaged:
+        return False
+    return any(isinstance(record, Accepted) and record.stops is not None for record in records)
 
 
 async def stop(services: Services, helpers: trio.CancelScope) -> None:

@@ -1,7 +1,7 @@
 """A listing: read step by step with ``async for``, or counted; leaving it is always safe."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Generic, Self, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 import trio
 
@@ -10,10 +10,18 @@ T = TypeVar("T")
 _STEPS_BETWEEN_CHECKPOINTS: Final = 64
 
 
+class Pause:
+    """Given in place of an item by what has to look long for the next: others get to run."""
+
+
+PAUSE: Final = Pause()
+Items: TypeAlias = Iterable[T | Pause]
+
+
 class Listing(Generic[T]):
     """Things of one kind, in a stable order; each ``async for`` reads them anew."""
 
-    def __init__(self, items: Callable[[], Iterable[T]]) -> None:
+    def __init__(self, items: Callable[[], Items[T]]) -> None:
         self._items = items
 
     def __aiter__(self) -> "Steps[T]":
@@ -33,7 +41,7 @@ class Steps(Generic[T]):
 
     __slots__ = ("_given", "_items")
 
-    def __init__(self, items: Iterator[T]) -> None:
+    def __init__(self, items: Iterator[T | Pause]) -> None:
         self._items = items
         self._given = 0
 
@@ -44,7 +52,11 @@ class Steps(Generic[T]):
         self._given += 1
         if self._given % _STEPS_BETWEEN_CHECKPOINTS == 0:
             await trio.lowlevel.checkpoint()
-        try:
-            return next(self._items)
-        except StopIteration:
-            raise StopAsyncIteration from None
+        while True:
+            try:
+                item = next(self._items)
+            except StopIteration:
+                raise StopAsyncIteration from None
+            if not isinstance(item, Pause):
+                return item
+            await trio.lowlevel.checkpoint()

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 import trio
 from msgspec import structs
 
+from greenroom.actors.asking import answer_record
 from greenroom.actors.drafting import draft_again
 from greenroom.actors.pending import Obstacle, Sealed, raised
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
-from greenroom.actors.terms import terms_of
+from greenroom.actors.terms import loaded_in, showing, terms_with
 from greenroom.actors.tools import blobs_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import (
@@ -26,8 +27,15 @@ from greenroom.protocol.errors import (
 )
 from greenroom.protocol.note import approvals_note
 from greenroom.protocol.phase import Phase, Step
-from greenroom.protocol.prompt_checkpoint import checkpoint_between
-from greenroom.protocol.question import Answer, Asking, Question, fits, settled, shown
+from greenroom.protocol.question import (
+    Answer,
+    Asking,
+    Question,
+    fits,
+    in_time,
+    settled,
+    shown,
+)
 from greenroom.protocol.record import Answered, AnyRecord, Asked, Resumed
 from greenroom.protocol.wording import wording_of
 
@@ -51,7 +59,9 @@ async def ask(turn: "Turn", this: Round, asking: tuple[Asking, ...]) -> None:
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     chunks = [] if this.answer_saved else [this.answer.body]
     chunks += [bytes(one.result.body) for one in ready]
-    header = structs.replace(actor.header, parked=turn.began)
+    known = actor.services.workspace.skills
+    header = showing(actor.header, loaded_in(record.results, known))
+    header = structs.replace(header, parked=turn.began)
     # All of this stands in the commit, whatever becomes of it: nothing of it is stored twice.
     this.told_so_far(ready)
     turn.asked = record
@@ -61,7 +71,7 @@ async def ask(turn: "Turn", this: Round, asking: tuple[Asking, ...]) -> None:
         messages=len(chunks),
         header=header,
         blobs=blobs_of(ready),
-        terms=terms_of(header, turn.waits_for),
+        terms=terms_with(actor, header, turn.waits_for),
     )
 
 
@@ -76,25 +86,33 @@ async def go_on(turn: "Turn") -> Ending | None:
     except GreenroomError as error:
         return Ending("failed", error.sentence, error.code)
     door, now = actor.services.door, actor.services.world.now()
-    asked, wording = turn.asked, wording_of(draft.kept.composition.wording)
-    given = [(one, turn.answers[one.id]) for one in asked.questions]
-    this.go_on(draft.tickets(this.answer.calls, door), given, door)
-    this.notes = (*this.notes, *approvals_note([(q.tool, a) for q, a in given], wording))
+    given = [(one, turn.answers[one.id]) for one in turn.asked.questions]
+    this.go_on(draft.tickets(this.answer.calls, door), given)
+    this.take_answers(actor.id, turn.answers, door)
+    wording = wording_of(draft.kept.composition.wording)
+    this.notes = (*this.notes, *approvals_note([(q.tool, r.answer) for q, r in given], wording))
     sections = draft.variant.system.sections
     count = actor.header.messages + turn.added - 1 + this.untold
     actor.step(Step.GO_ON)
-    header = structs.replace(actor.header, parked=None)
+    header = structs.replace(actor.header, parked=None, gates=draft.in_force.digest)
     record = Resumed(
         now,
         turn.number,
         draft.preset.id,
         this.intents,
-        checkpoint_between(actor.sent, sections, count, now),
+        draft.kept.checkpoint(actor.sent, sections, count, now),
+        draft.in_force.digest,
     )
     # Not asked any more, whatever becomes of the commit.
     turn.asked = None
-    nothing = actor.conversation.plus(())
-    if not await turn.save([record], nothing, messages=0, header=header, terms=terms_of(header)):
+    if not await turn.save(
+        [record],
+        actor.conversation.plus(()),
+        messages=0,
+        header=header,
+        blobs=draft.blobs,
+        terms=terms_with(actor, header),
+    ):
         return None
     actor.sent = sections
     ending = await turn.calls(draft, this)
@@ -104,39 +122,41 @@ async def go_on(turn: "Turn") -> Ending | None:
 
 
 async def settle_question(actor: "SessionActor", name: str, answer: Answer) -> Question | None:
-    """Commit the answer of a question; None: it has one, or nobody waits for it (R223).
+    """Commit the answer of a question, or find the one that it has; None: nothing asks it here.
 
-    It counts from the commit on, and the turn goes on with the last one (R161).
+    It counts from the commit on, and the turn goes on with the last one (R161). One that expired
+    is settled by policy, whoever answers it (R223).
 
     Raises:
         InvalidInput: it is no answer to a question of that kind.
         StoreUnavailable: it was not kept; the question is as open as before.
         SessionLost: somebody else holds the session by now.
     """
-    while actor.answering is not None:
-        await actor.answering.wait()
+    await _nothing_on_its_way(actor)
     turn = actor.turn
-    asking = None if turn is None else expected(turn, name)
+    asking = None if turn is None or actor.phase is Phase.CLOSED else expected(turn, name)
     if turn is None or asking is None:
         return None
-    if not fits(asking.kind, answer):
-        raise InvalidInput(f"A question about {_WHAT[asking.kind]}.", what="answer")
-    actor.answering = trio.Event()
-    record = Answered(actor.services.world.now(), turn.number, name, answer)
-    try:
-        obstacle = await _committed(turn, record).get_shielded()
-    finally:
-        actor.answering.set()
-        actor.answering = None
-    if isinstance(obstacle, SessionLost):
-        actor.lose(obstacle)
-        raise obstacle
-    if obstacle is not None:
-        cause = raised(obstacle)
-        raise StoreUnavailable(f"The answer was not kept: {cause.sentence}") from cause
+    record = turn.answers.get(name)
+    if record is None:
+        if not fits(asking.kind, answer):
+            raise InvalidInput(f"A question about {_WHAT[asking.kind]}.", what="answer")
+        record = await _answer(turn, asking, answer)
     at = record.at if turn.asked is None else turn.asked.at
     (question,) = shown(actor.id, turn.number, at, [asking])
-    return settled(question, answer, record.at)
+    return settled(question, record.answer, record.at)
+
+
+async def _nothing_on_its_way(actor: "SessionActor") -> None:
+    """Wait for whatever decides by now what is asked: an answer, or the end of the turn."""
+    while True:
+        await actor.until_heard()
+        if actor.answering is not None:
+            await actor.answering.wait()
+        elif actor.phase is Phase.SETTLING:
+            await actor.services.settled.wait()
+        else:
+            return
 
 
 _WHAT: Final = {
@@ -147,25 +167,47 @@ _WHAT: Final = {
 
 def expected(turn: "Turn", name: str) -> Asking | None:
     """The question of that id that an answer may come for; also before it is asked (R224)."""
-    for question in turn.waits_for:
+    for question in () if turn.asked is None else turn.asked.questions:
         if question.id == name:
             return question
-    if turn.open is None or name in turn.answers:
-        return None
-    return turn.open.running(turn.actor.id, name)
+    return None if turn.open is None else turn.open.running(turn.actor.id, name)
 
 
-def _committed(turn: "Turn", record: Answered) -> Slot[Obstacle | None]:
+async def _answer(turn: "Turn", asking: Asking, answer: Answer) -> Answered:
+    services = turn.actor.services
+    now = services.world.now()
+    record, blobs = answer_record(
+        turn.number, asking.id, in_time(asking, answer, now), now, services.limits
+    )
+    obstacle = await _committed(turn, record, blobs).get_shielded()
+    if isinstance(obstacle, SessionLost):
+        raise obstacle
+    if obstacle is not None:
+        cause = raised(obstacle)
+        raise StoreUnavailable(f"The answer was not kept: {cause.sentence}") from cause
+    return record
+
+
+def _committed(turn: "Turn", record: Answered, blobs: dict[str, bytes]) -> Slot[Obstacle | None]:
     """Offer an answer; what it means is true before anybody wakes."""
     actor, slot = turn.actor, Slot[Obstacle | None]()
+    coming = trio.Event()
     left = [one for one in turn.waits_for if one.id != record.question]
 
     def judged(_: Sealed, obstacle: Obstacle | None) -> None:
-        if obstacle is None:
-            turn.answers[record.question] = record.answer
-            actor.go_on()
+        actor.answering = None
+        coming.set()
         slot.put(obstacle)
+        if isinstance(obstacle, SessionLost):
+            if not turn.runs:  # else its own next commit finds that out
+                actor.lose(obstacle)
+            return
+        if obstacle is None:
+            turn.answers[record.question] = record
+            actor.last_active = trio.current_time()
+        turn.heard()
 
-    terms = None if turn.asked is None else terms_of(actor.header, left)
-    actor.commit([record], terms=terms, then=judged)
+    terms = None if turn.asked is None else terms_with(actor, actor.header, left)
+    actor.commit([record], blobs=blobs, terms=terms, then=judged)
+    actor.answering = coming
     return slot

@@ -14,7 +14,8 @@ import msgspec
 
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import SessionLost, StoreFailed
-from greenroom.protocol.record import AnyRecord, Header
+from greenroom.protocol.header import Header
+from greenroom.protocol.record import AnyRecord
 from greenroom.store.contract import Commit, Committed, Failed, Known, Store, Stored
 
 Obstacle: TypeAlias = StoreFailed | SessionLost | Known

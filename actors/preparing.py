@@ -5,19 +5,36 @@ picks reads nothing (R57).
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
+from typing import Final
 
 import msgspec
 import trio
+from msgspec import structs
 
 from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.loading import with_loads
+from greenroom.actors.models.port import Capabilities
 from greenroom.actors.services import Services
+from greenroom.actors.tools import Toolbox
+from greenroom.actors.usage_of_tools import most_called
 from greenroom.protocol.command import Pick
-from greenroom.protocol.composition import Ingredients, composition_digest, encode_composition
+from greenroom.protocol.composition import (
+    Composition,
+    Ingredients,
+    composition_digest,
+    encode_composition,
+)
+from greenroom.protocol.contributor import Declaration, EagerLoad, ToolFacts
+from greenroom.protocol.eager import Given
 from greenroom.protocol.encoding import encode_sorted
-from greenroom.protocol.record import Header
+from greenroom.protocol.header import Header
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, package_manifest, pin
+from greenroom.protocol.tokens import TokenCounter, TokenEstimate
+
+CURRENT_MAX: Final = 1_024
+"""Compositions that are remembered as what would be composed now."""
 
 
 class Composed(msgspec.Struct, frozen=True, gc=False):
@@ -34,17 +51,36 @@ class Pinned(msgspec.Struct, frozen=True, gc=False):
     blobs: dict[str, bytes]
 
 
-async def compose(services: Services, header: Header, instructions: str, model: str) -> Composed:
+async def compose(
+    services: Services,
+    header: Header,
+    instructions: str,
+    model: str,
+    opened: Composition | None = None,
+    ran: Collection[str] | None = None,
+) -> Composed:
     """Compose the kept prompt of a conversation from what stands in the workspace now (R56).
+
+    Args:
+        services: the host's.
+        header: whose conversation it is.
+        instructions: the project instructions, as they were read for it (R68).
+        model: as its provider calls it.
+        opened: the composition whose opening stays; None makes the opening anew (R113).
+        ran: the runs that were made when the conversation began, by contributor: no other one is
+            in its opening any more (R113). None: it begins now.
 
     Raises:
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
     """
     workspace = services.workspace
-    agent = workspace.agent(header.agent)
+    agent = services.agent(header.agent)
     bound, everyones = workspace.skills_for(agent)
     _, theirs = workspace.skills_for(agent, header.person)
     packages = await _read(services, [skill.id for skill in bound])
+    box = services.door.box(agent)
+    extra = _reaching(workspace.contributors_for(agent, header.person), header.person)
+    by_usage = any(isinstance(one, EagerLoad) and one.most_used for one in extra)
     ingredients = Ingredients(
         preamble=workspace.preamble,
         agent=agent,
@@ -54,15 +90,83 @@ async def compose(services: Services, header: Header, instructions: str, model: 
         instructions=instructions,
         person_text=workspace.person_text(header.person) if header.person else "",
         model=model,
-        tools=services.door.box(agent).encoded,
+        tools=box.encoded,
         parameters=encode_sorted(agent.parameters),
         person=header.person,
+        extra=extra,
+        off=workspace.contributors.off,
+        given=Given(
+            tools=_facts(box),
+            approved=workspace.contributors.approved,
+            most_called=most_called(services, agent.name) if by_usage else (),
+        ),
+        counter=counter_of(services, model),
     )
     composition = services.composer(ingredients)
+    if ran is not None:
+        composition = _of_those_made(composition, ran)
+    if opened is not None:
+        composition = structs.replace(
+            composition,
+            opening=opened.opening,
+            eager=opened.eager,
+            approved=opened.approved,
+            loaded=opened.loaded,
+        )
+    elif composition.eager:
+        composition = with_loads(composition, box, packages, ingredients.counter)
     encoded = encode_composition(composition)
     digest = composition_digest(encoded)
     kept = services.kept_prompts.of(composition, encoded, digest)
     return Composed(kept, {digest: encoded, **_stored_files(packages)})
+
+
+async def composed_now(services: Services, header: Header, instructions: str, model: str) -> Kept:
+    """What a conversation would be composed to now; made once for all that would get the same.
+
+    Raises:
+        As :func:`compose`.
+    """
+    asked = (services.generation, header.agent, header.person, instructions, model)
+    kept = services.current.get(asked)
+    if kept is None:
+        kept = (await compose(services, header, instructions, model)).kept
+        if len(services.current) >= CURRENT_MAX:
+            services.current.clear()
+        services.current[asked] = kept
+    return kept
+
+
+def _of_those_made(composition: Composition, ran: Collection[str]) -> Composition:
+    """Without the runs that were installed since: they are not made in this conversation (R113)."""
+    eager = [each for each in composition.eager if isinstance(each, EagerLoad) or each.id in ran]
+    return structs.replace(composition, eager=tuple(eager))
+
+
+def _reaching(declared: Iterable[Declaration], person: str | None) -> tuple[Declaration, ...]:
+    """What shapes a conversation: without a person it opens with nothing that is theirs (R204)."""
+    return tuple(
+        [
+            one
+            for one in declared
+            if person is not None or one.placement != "conversation" or one.reach == "every_turn"
+        ]
+    )
+
+
+def _facts(box: Toolbox) -> dict[str, ToolFacts]:
+    """What a declaration may name of an agent's tools, and what is known of them."""
+    declared = {name: ToolFacts(tool.effect) for name, tool in box.declared.items()}
+    on_demand = {
+        name: ToolFacts(tool.effect, on_demand=True) for name, tool in box.on_demand.items()
+    }
+    return {**declared, **on_demand}
+
+
+def counter_of(services: Services, model: str) -> TokenCounter:
+    """What the requests to that model are counted with (R103)."""
+    fitting = (each.capabilities for each in services.models.values() if each.name == model)
+    return TokenEstimate(next(fitting, Capabilities()).bytes_per_token)
 
 
 async def pin_picks(services: Services, picks: Sequence[Pick], kept: Kept) -> Pinned:

@@ -6,10 +6,11 @@ from typing import Final, get_args
 import msgspec
 
 from greenroom.actors.border import check_names
-from greenroom.actors.terms import ANSWER, QUESTION, WAITING
+from greenroom.actors.said import plain
+from greenroom.actors.terms import ANSWER, ASKS, WAITING
 from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import InvalidInput, Missing, StoreDamaged
-from greenroom.protocol.identity import SessionId, check_name, check_text
+from greenroom.protocol.identity import MARK_CHARACTERS, SessionId, check_name, check_text
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.parked import questions_of
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Kind, Question, Result
@@ -40,10 +41,10 @@ def open_questions(
 
 def _of_session(store: Store, session: SessionId) -> Iterator[tuple[int, Question]]:
     """The open questions of a session, each with the number of the commit that asked it."""
-    stored = store.look(session)
-    if not isinstance(stored, Stored):
-        return
     try:
+        stored = store.look(session)
+        if not isinstance(stored, Stored):
+            return
         parked = decode_header(stored.header).parked
         if parked is None:
             return
@@ -60,37 +61,47 @@ def _of_session(store: Store, session: SessionId) -> Iterator[tuple[int, Questio
 
 
 def session_of(store: Store, tenant: str | None, question: Question | str) -> SessionId:
-    """The session that asks.
+    """The session that asks, asked, or may come to ask.
 
     Raises:
         InvalidInput: it is neither a question nor the id of one.
-        Missing: no open question has that id, or it is another tenant's (R218).
+        Missing: no session has a question of that id, or it is another tenant's (R218).
     """
     session: SessionId | None
     if isinstance(question, Question):
         session, name = question.session, question.id
     else:
         name = check_name(question, "question id")
-        session = next(store.find(QUESTION, name, tenant=tenant), None)
+        session = next(store.find(ASKS, name[:MARK_CHARACTERS], tenant=tenant), None)
     if session is None or (tenant is not None and session.tenant != tenant):
-        raise Missing(f"There is no open question {name!r}.", question=name)
+        raise no_question(name)
     return session
 
 
+def no_question(name: str) -> Missing:
+    """The same for one that never was and for another tenant's (R218)."""
+    return Missing(f"There is no question {name!r}.", question=name)
+
+
 def check_answer(answer: object, limits: Limits) -> Answer:
-    """What somebody answers, if it can be stored.
+    """What somebody answers, as it can be stored.
 
     Raises:
         InvalidInput, TooLarge: another type, or a text that cannot be kept (R194).
     """
-    if not isinstance(answer, _ANSWERS):
+    if type(answer) not in _ANSWERS:
         raise InvalidInput(
             f"An answer is Allow, Deny, Result or Failure, not a {type(answer).__name__}.",
             what="answer",
         )
-    check_names(limits, name_of_who_answers=answer.by)
+    assert isinstance(answer, _ANSWERS)
+    texts = {}
     for what, text in msgspec.structs.asdict(answer).items():
         if not isinstance(text, str):
             raise InvalidInput(f"The {what} of an answer is a text.", what=what)
-        check_text(text, f"{what} of an answer", limits.object_bytes_max)
-    return answer
+        # What a call brings is a result like any other; what is said of it is read with it.
+        bound = limits.object_bytes_max if what == "content" else limits.result_bytes_max
+        check_text(text, f"{what} of an answer", bound)
+        texts[what] = plain(text)
+    check_names(limits, name_of_who_answers=texts["by"])
+    return msgspec.structs.replace(answer, **texts)

@@ -10,20 +10,23 @@ from typing import Final
 import attrs
 from msgspec import structs
 
+from greenroom.actors.holds import hold_on, hold_on_stored
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import turns_of
+from greenroom.protocol.composition import Composition
 from greenroom.protocol.encoding import decode_header, decode_records
 from greenroom.protocol.errors import Missing, StoreDamaged
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.message import UserMessage
 from greenroom.protocol.parked import questions_of
 from greenroom.protocol.phase import OPEN_PHASES, Phase
 from greenroom.protocol.projection import ProjectionMap
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.question import Question
 from greenroom.protocol.rebuild import (
-    Projector,
     SentRequest,
     checkpoints_of,
     composition_from,
@@ -31,8 +34,10 @@ from greenroom.protocol.rebuild import (
     sent_in,
 )
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import AnyRecord, Dispatched, Header, LegacyContext
+from greenroom.protocol.record import AnyRecord, Dispatched, LegacyContext, Opened
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
+from greenroom.protocol.shaping import shaped
+from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.summarised import summary_request_at
 from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
@@ -66,7 +71,10 @@ class SessionReader:
     def committed(self) -> list[AnyRecord]:
         """What is on disk."""
         self.stored()
-        entries = self.services.store.read(self.id)
+        return self._records_after(0)
+
+    def _records_after(self, number: int) -> list[AnyRecord]:
+        entries = self.services.store.read(self.id, after=number)
         return [record for entry in entries for record in decode_records(entry.records)]
 
     def records(self) -> list[AnyRecord]:
@@ -79,42 +87,66 @@ class SessionReader:
         stored, actor = self.stored(), self._live()
         header = actor.header if actor is not None else decode_header(stored.header)
         entries = originals_of(self.records(), self._blob)
-        running = actor is not None and actor.phase in OPEN_PHASES and actor.turn is not None
         return SessionState(
             session=self.id,
             agent=header.agent,
             person=header.person,
             preset=header.preset,
             model=header.model,
-            phase=_phase(stored, header, actor),
+            phase=_phase(stored, header, actor, self.services),
             messages=tuple([entry.message for entry in entries]),
             written_by_us=tuple([n for n, e in enumerate(entries) if e.origin == "greenroom"]),
             user_messages=sum(isinstance(entry.message, UserMessage) for entry in entries),
             queued=actor.gateway.length if actor is not None else stored.queued,
-            running=actor.turn.number if running and actor and actor.turn else None,
+            running=_running(header, actor),
             has_pending_save=actor is not None and actor.phase is Phase.UNSAVED,
             cursor=Cursor(self.services.store.incarnation, stored.number, END_OF_COMMIT),
+            hold=self._hold(header, actor),
         )
+
+    def _hold(self, header: Header, actor: SessionActor | None) -> str | None:
+        if actor is not None:
+            hold = hold_on(actor)
+        else:
+            hold = hold_on_stored(self.services, self.id, header)
+        return None if hold is None else hold.id
 
     def transcript(self) -> list[TranscriptEntry]:
         """Everything that was said, by origin."""
         return transcript_of(self.records())
 
     def turns(self) -> Iterator[TurnRecord]:
-        """The turns, each with the skills of its kept prompt besides those that were picked."""
-        blob = self.services.store.blob
+        """The turns, each with the skills and contributors of its kept prompts (R76, R77)."""
         for turn in turns_of(self.records(), self.header().agent):
-            kept = self.services.kept_prompts.stored(turn.composition, blob)
-            yield structs.replace(turn, skills=(*kept.uses, *turn.skills))
+            yield shaped(turn, self._composition)
+
+    def _composition(self, digest: str) -> Composition:
+        return self.services.kept_prompts.stored(digest, self._blob).composition
+
+    def skills(self) -> Iterator[SkillSummary]:
+        """The skills that its agent has and those that its person has, by id."""
+        header, workspace = self.header(), self.services.workspace
+        for given in workspace.skills_for(self.services.agent(header.agent), header.person):
+            yield from given
+
+    def instructions(self) -> str:
+        """The project instructions, as they were read when the session was created (R68)."""
+        first = self.committed()[0]
+        return first.instructions if isinstance(first, Opened) else ""
 
     def question(self, name: str) -> Question | None:
         """A question of that id, with its answer if it has one (R223)."""
-        asked = questions_of(self.id, self.committed())
-        return next((each for each in asked if each.id == name), None)
+        parked = decode_header(self.stored().header).parked
+        # Mostly it is one of the turn that waits: then nothing older has to be read.
+        for after in (0,) if parked is None else (parked, 0):
+            for each in questions_of(self.id, self._records_after(after)):
+                if each.id == name:
+                    return each
+        return None
 
     def request(self, turn: TurnId, round_: int) -> SentRequest:
         """A request, rebuilt (R196)."""
-        return request_at(self.committed(), turn, round_, self.services.store.blob)
+        return request_at(self.committed(), turn, round_, self.services.store.blob, self.id)
 
     def summary_request(self, compaction: int, call: int) -> SentRequest:
         """A request for a summary, rebuilt (R196)."""
@@ -131,7 +163,7 @@ class SessionReader:
 
     def checkpoints(self) -> tuple[SystemPromptCheckpoint, ...]:
         """The prompt checkpoints."""
-        return tuple(checkpoints_of(self.records()))
+        return tuple(checkpoints_of(self.records(), self._blob))
 
     def projection(self) -> ProjectionMap | None:
         """The map of the last dispatched request, while there is one (R47)."""
@@ -170,8 +202,13 @@ _UNREADABLE: Final = SessionSummary(
 )
 
 
-def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
-    """A session in a listing; a header that cannot be read hides no other session (R92)."""
+def summary_of(
+    stored: Stored, actor: SessionActor | None, services: Services | None = None
+) -> SessionSummary:
+    """A session in a listing; a header that cannot be read hides no other session (R92).
+
+    Without ``services`` it is not told of a passive session whether it is held.
+    """
     try:
         header = actor.header if actor is not None else decode_header(stored.header)
     except StoreDamaged:
@@ -182,7 +219,7 @@ def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
         person=header.person,
         preset=header.preset,
         model=header.model,
-        phase=_phase(stored, header, actor),
+        phase=_phase(stored, header, actor, services),
         queued=actor.gateway.length if actor is not None else stored.queued,
         turns=header.turns,
         messages=header.messages,
@@ -192,11 +229,23 @@ def summary_of(stored: Stored, actor: SessionActor | None) -> SessionSummary:
     )
 
 
-def _phase(stored: Stored, header: Header, actor: SessionActor | None) -> str:
+def _running(header: Header, actor: SessionActor | None) -> TurnId | None:
+    """The turn that has begun and not ended: that runs, or waits for answers without a task."""
+    if actor is not None:
+        is_open = actor.phase in OPEN_PHASES and actor.turn is not None
+        return actor.turn.number if is_open and actor.turn else None
+    return None if header.parked is None else header.open_turn
+
+
+def _phase(
+    stored: Stored, header: Header, actor: SessionActor | None, services: Services | None
+) -> str:
     if actor is not None:
         return actor.phase.value
     if header.parked is not None:
         return Phase.PARKED.value
     if header.open_turn is not None:
         return "interrupted"
+    if services is not None and hold_on_stored(services, stored.session, header) is not None:
+        return Phase.HELD.value
     return "queued" if stored.queued else "idle"

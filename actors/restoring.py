@@ -10,17 +10,19 @@ from greenroom.actors.session import SessionActor
 from greenroom.actors.turn import Turn
 from greenroom.protocol.errors import StoreDamaged
 from greenroom.protocol.identity import MessageId
+from greenroom.protocol.note import approvals_note
 from greenroom.protocol.parked import Parked
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.rebuild import submission_of
-from greenroom.protocol.record import Accepted, AnyRecord
+from greenroom.protocol.record import Accepted, AnyRecord, PlatformNote
+from greenroom.protocol.wording import wording_of
 
 
 def restore_parked(actor: SessionActor, parked: Parked, records: Sequence[AnyRecord]) -> None:
     """Give an actor that was read back its turn that waits.
 
     Raises:
-        StoreDamaged: the messages of the turn are not among its records.
+        StoreDamaged: the messages of the turn are not among its records, or its kept prompt.
     """
     accepted = {record.message: record for record in records if isinstance(record, Accepted)}
     start, asked = parked.start, parked.asked
@@ -29,12 +31,28 @@ def restore_parked(actor: SessionActor, parked: Parked, records: Sequence[AnyRec
     turn.round = asked.round
     turn.stream = Stream(actor.services, actor.id, start.turn, parked.answer.block)
     turn.start, turn.began = start, actor.header.parked or 0
-    turn.open = Round.restored(answer_from(parked.answer), parked.told, asked)
-    turn.asked = asked
-    turn.answers = {name: record.answer for name, record in parked.answers.items()}
+    notes = _notes_before(actor, parked)
+    turn.open = Round.restored(answer_from(parked.answer), parked.told, asked, notes)
+    turn.asked, turn.answers = asked, parked.answers
     turn.added, turn.usage, turn.relief = parked.added, parked.usage, parked.relief
     turn.park()
     actor.turn, actor.phase = turn, Phase.PARKED
+
+
+def _notes_before(actor: SessionActor, parked: Parked) -> tuple[PlatformNote, ...]:
+    """What is said behind the results of what the round asked when it parked before."""
+    if actor.kept is None:
+        raise StoreDamaged("A turn is parked in a session that has no kept prompt.")
+    wording = wording_of(actor.kept.composition.wording)
+    given = [
+        [
+            (one.tool, parked.answers[one.id].answer)
+            for one in asked.questions
+            if one.id in parked.answers
+        ]
+        for asked in parked.before
+    ]
+    return tuple([note for answers in given for note in approvals_note(answers, wording)])
 
 
 def _waiting(accepted: Mapping[MessageId, Accepted], message: MessageId) -> Waiting:

@@ -1,6 +1,6 @@
 """The calls of one answer: each is decided, run or not, and gets its one result (R175)."""
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,8 +16,8 @@ from greenroom.actors.surroundings import TurnSurroundings
 from greenroom.actors.tool import Later, ToolContext
 from greenroom.actors.tools import Door, Finished, Ticket
 from greenroom.protocol.identity import CallId, SessionId
-from greenroom.protocol.question import Answer, Asking
-from greenroom.protocol.record import Asked, PlatformNote
+from greenroom.protocol.question import Asking
+from greenroom.protocol.record import Answered, Asked, PlatformNote
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
@@ -37,6 +37,8 @@ class Round:
     """The answer is committed, because tools that write follow it, or questions (R172)."""
     notes: tuple[PlatformNote, ...] = ()
     """What the platform says behind the results (R151)."""
+    tools: Mapping[CallId, str] = attrs.field(factory=dict)
+    """What was asked about, by its own name: ``use_tool`` hides it (R216)."""
     _told: frozenset[CallId] = frozenset()
     """The calls whose results are committed already, with what the round asked."""
     _later: dict[CallId, Later] = attrs.field(factory=dict)
@@ -48,14 +50,25 @@ class Round:
     @property
     def intents(self) -> tuple[CallId, ...]:
         """The calls that may change something: durable before any of them starts."""
-        return tuple([ticket.call.id for ticket in self.tickets if ticket.writes])
+        return tuple([t.call.id for t in self.tickets if t.writes and self._is_open(t.call.id)])
+
+    def _is_open(self, call: CallId) -> bool:
+        """Whether it has neither begun nor its result."""
+        return not (call in self._told or call in self._results or call in self._later)
 
     @classmethod
-    def restored(cls, answer: Reply, told: frozenset[CallId], asked: Asked) -> "Round":
+    def restored(
+        cls,
+        answer: Reply,
+        told: frozenset[CallId],
+        asked: Asked,
+        notes: tuple[PlatformNote, ...],
+    ) -> "Round":
         """The round of a turn that was read back, as it waited."""
         awaited = [one.call for one in asked.questions if one.kind == "result"]
         tickets = [Ticket(call, None, call.function.arguments, "ask") for call in answer.calls]
-        this = cls(answer, tickets, answer_saved=True, told=told)
+        tools = {one.call: one.tool for one in asked.questions}
+        this = cls(answer, tickets, answer_saved=True, notes=notes, tools=tools, told=told)
         this._later = dict.fromkeys(awaited, Later())
         return this
 
@@ -73,14 +86,14 @@ class Round:
         door = actor.services.door
         running = []
         for ticket in self.tickets:
-            call = ticket.call.id
-            if call in self._results or call in self._told or call in self._later:
+            if not self._is_open(ticket.call.id):
                 continue
             if ticket.may_run:
                 running.append(ticket)
             elif not ticket.asks:
-                self._results[call] = door.finished(call, ticket.reason, "refused")
-        around = TurnSurroundings(actor, draft)
+                refused = door.finished(ticket.call.id, ticket.reason, "refused")
+                self._results[ticket.call.id] = refused
+        around = TurnSurroundings(actor, draft.kept, draft.box, draft.info.turn)
         if len(running) == 1:
             await self._run_one(door, running[0], context, around)
         elif running:
@@ -106,18 +119,34 @@ class Round:
         Those that were committed with what the round asked are left out.
         """
         return [
-            _named(ticket, self._result_of(ticket.call.id, door))
+            self._named(ticket, self._result_of(ticket.call.id, door))
             for ticket in self.tickets
             if ticket.call.id not in self._told
         ]
 
+    def take_answers(self, session: SessionId, answers: Mapping[str, Answered], door: Door) -> None:
+        """What was answered stands, and such a call is not run, whatever becomes of the turn."""
+        for ticket in self.tickets if answers else ():
+            call = ticket.call.id
+            if call in self._told or call in self._results:
+                continue
+            brought = answered(door, session, call, answers)
+            if brought is not None:
+                self._later.pop(call, None)
+                self._results[call] = brought
+                if call in self._starts:
+                    self._starts[call].give_up()
+
     # --- asking -------------------------------------------------------------------------------
 
-    def asking(self, actor: "SessionActor", answers: Mapping[str, Answer]) -> tuple[Asking, ...]:
+    def asking(self, actor: "SessionActor", answers: Mapping[str, Answered]) -> tuple[Asking, ...]:
         """What has to be answered before the round can go on; mostly nothing.
 
         A result that came before its call said that it comes later is taken at once (R224).
         """
+        if len(self._results) + len(self._told) == len(self.tickets):
+            return ()
+        self.take_answers(actor.id, answers, actor.services.door)
         asking = []
         for ticket in self.tickets:
             call = ticket.call.id
@@ -126,19 +155,14 @@ class Round:
             later = self._later.get(call)
             if later is None:
                 asking.append(approval_of(actor.id, ticket, actor.services.approval_expires()))
-                continue
-            question = result_of(actor.id, ticket, later)
-            early = answers.get(question.id)
-            if early is None:
-                asking.append(question)
             else:
-                self._results[call] = answered(actor.services.door, ticket, early)
+                asking.append(result_of(actor.id, ticket, later))
         return tuple(asking)
 
     def ready(self) -> list[Finished]:
         """The results that are there, and not on disk yet."""
         return [
-            _named(ticket, self._results[ticket.call.id])
+            self._named(ticket, self._results[ticket.call.id])
             for ticket in self.tickets
             if ticket.call.id in self._results
         ]
@@ -155,30 +179,22 @@ class Round:
         """The question that a running call will ask under that id, if it does (R224)."""
         for ticket in self.tickets:
             call = ticket.call.id
-            if call in self._starts and call not in self._results:
+            if call in self._starts and call not in self._results and call not in self._told:
                 question = result_of(session, ticket, Later())
                 if question.id == name:
                     return question
         return None
 
-    def go_on(
-        self, tickets: Sequence[Ticket], given: Iterable[tuple[Asking, Answer]], door: Door
-    ) -> None:
+    def go_on(self, tickets: Sequence[Ticket], given: Iterable[tuple[Asking, Answered]]) -> None:
         """The round goes on: each call is decided anew, and by its answer (R157, R160)."""
-        answers = {asking.call: (asking, answer) for asking, answer in given}
-        decided = []
-        for ticket in tickets:
-            call = ticket.call.id
-            if call not in answers:
-                decided.append(ticket)
-                continue
-            asking, answer = answers[call]
-            self._later.pop(call, None)
-            allowed = granted(ticket, asking, answer)
-            decided.append(allowed or ticket)
-            if allowed is None:
-                self._results[call] = answered(door, ticket, answer)
-        self.tickets = decided
+        allowed = {asking.call: (asking, record.answer) for asking, record in given}
+        self.tools = {call: asking.tool for call, (asking, _) in allowed.items()}
+        self.tickets = [
+            (granted(ticket, *allowed[ticket.call.id]) or ticket)
+            if ticket.call.id in allowed
+            else ticket
+            for ticket in tickets
+        ]
 
     # --- results ------------------------------------------------------------------------------
 
@@ -193,25 +209,10 @@ class Round:
             return door.finished(call, NOT_RUN, "not_run")
         return door.finished(call, UNKNOWN, "unknown")
 
-
-def _named(ticket: Ticket, finished: Finished) -> Finished:
-    """The result names the tool that was really called, where that is another (R216)."""
-    if ticket.tool is None or ticket.tool.name == ticket.call.function.name:
-        return finished
-    return structs.replace(finished, result=structs.replace(finished.result, tool=ticket.tool.name))
-
-
-async def context_of_turn(actor: "SessionActor", draft: Draft) -> ToolContext[Any]:
-    """What the tools of a turn are given; the host's ``deps`` are made once for it (R220)."""
-    services = actor.services
-    deps = None if services.deps is None else services.deps(draft.info)
-    if deps is not None and isinstance(deps, Awaitable):
-        deps = await deps
-    return ToolContext(
-        session=actor.id,
-        person=draft.info.person,
-        turn=draft.info.turn,
-        call="",
-        deps=deps,
-        folder=services.workspace.files_root,
-    )
+    def _named(self, ticket: Ticket, finished: Finished) -> Finished:
+        """The result names the tool that was really called, where that is another (R216)."""
+        called = ticket.call.function.name
+        tool = self.tools.get(ticket.call.id) if ticket.tool is None else ticket.tool.name
+        if tool is None or tool == called:
+            return finished
+        return structs.replace(finished, result=structs.replace(finished.result, tool=tool))

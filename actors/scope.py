@@ -8,18 +8,25 @@ import trio
 from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_cursor, check_labels, check_names
 from greenroom.actors.handle import Session
+from greenroom.actors.holding import lift, new_hold, no_hold, place
 from greenroom.actors.listing import Listing
-from greenroom.actors.questions import check_answer, open_questions, session_of
+from greenroom.actors.questions import open_questions, session_of
+from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
 from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
 from greenroom.protocol.errors import Busy, Mismatch, Missing
-from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name
+from greenroom.protocol.header import Header
+from greenroom.protocol.hold import Hold, Running
+from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name, check_text
+from greenroom.protocol.permission import Preset
 from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import Header, Imported, LegacyContext, Opened
+from greenroom.protocol.record import Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
+from greenroom.protocol.tokens import TokenCounter
+from greenroom.protocol.turn import SessionTurn
 from greenroom.store.contract import Create, Created, CreateVerdict, Exists, Failed, Stored
 
 if TYPE_CHECKING:
@@ -138,7 +145,7 @@ class Scope:
         records = (Opened(now, agent, person, chosen, instructions), *history)
         slot: Slot[CreateVerdict] = Slot()
         operation = Create(
-            session, encode_header(header), encode_records(records), terms_of(header)
+            session, encode_header(header), encode_records(records), terms_of(session, header)
         )
         services.store.offer(operation, slot.put)
         verdict = await slot.get_shielded()
@@ -183,6 +190,10 @@ class Scope:
 
         return Listing(found)
 
+    def presets(self) -> tuple[Preset, ...]:
+        """The permission presets to choose from, the strictest first: for a picker (R99)."""
+        return tuple(self._host.services.workspace.presets)
+
     def questions(self, *, kind: Kind | None = None) -> Listing[Question]:
         """What waits for an answer in this scope, oldest first; nothing is activated (R223).
 
@@ -195,23 +206,133 @@ class Scope:
     async def answer(self, question: Question | str, answer: Answer, /) -> Question:
         """Answer a question, from :meth:`questions` or by its id; durable when this returns.
 
-        The first answer stands: who comes later gets the question with that one. With the last
-        answer of a round its turn goes on (R160, R161).
+        The first answer stands: who comes later gets the question with that one, also when its
+        turn is long over. One that expired was answered by policy. With the last answer of a round
+        its turn goes on (R160, R161).
 
         Returns:
             The question with the answer that it has.
 
         Raises:
-            Missing: no open question has that id.
+            Missing: no question has that id.
             InvalidInput, TooLarge: it is no answer to a question of that kind, or cannot be stored.
+            PendingSave: the end of the turn that asked could not be written; ``flush()`` may.
             StoreUnavailable: it was not kept; the question is as open as before.
+            SessionLost, SetAside, HostFull: its session cannot be gone on with here.
+        """
+        self._host.check_open()
+        session = session_of(self._host.services.store, self._tenant, question)
+        name = question.id if isinstance(question, Question) else question
+        return await answer_in(self._host, session, name, answer)
+
+    async def hold(
+        self,
+        *,
+        skill: str | None = None,
+        agent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        running: Running = "finish",
+        reason: str,
+        by: str,
+    ) -> Hold:
+        """Hold the sessions of this scope that fit: they start no turn until it is lifted (R159).
+
+        What is sent to them is accepted and waits; settings are refused (``Held``). A session that
+        is made or read back later is held like any other, and so is one that shows the skill from
+        its next message on. Durable and in force when this returns, over a restart too.
+
+        Args:
+            skill: only sessions that show it: bound now, in their kept prompt, or in a message;
+                by its id, or by what follows ``skills/`` in it.
+            agent: only sessions of this agent.
+            labels: only sessions with all of these labels. Without any of the three: all.
+            running: turns that run go on to their end, or ``"stop"``: they end at their next
+                boundary, behind the results of what was begun.
+            reason: why; told to whoever is refused.
+            by: who.
+
+        Returns:
+            The hold, with how many sessions it holds and how many turns it is going to stop.
+
+        Raises:
+            InvalidInput, TooLarge: a name or text that cannot be kept, or too many holds.
+            StoreFailed: it could not be written; nothing is held.
         """
         self._host.check_open()
         services = self._host.services
-        check_answer(answer, services.limits)
-        session = session_of(services.store, self._tenant, question)
-        name = question.id if isinstance(question, Question) else question
-        return await answer_in(self._host, session, name, answer)
+        made = new_hold(
+            services.world,
+            services.limits,
+            self._tenant,
+            skill=skill,
+            agent=agent,
+            labels=labels,
+            running=running,
+            reason=reason,
+            by=by,
+        )
+        return await place(self._host, made)
+
+    async def lift(self, hold: Hold | str, /, *, by: str, reason: str = "") -> None:
+        """Lift a hold, from :meth:`holds` or by its id; what it held goes on, step by step.
+
+        At most ``Limits.resumed_per_second`` sessions with something to do go on in a second; one
+        to which somebody sends a message goes on at once (R239).
+
+        Raises:
+            Missing: this scope has no such hold in force.
+            InvalidInput, TooLarge: a name or text that cannot be kept.
+            StoreFailed: it could not be written; it is in force as before.
+        """
+        self._host.check_open()
+        limits = self._host.services.limits
+        name = hold.id if isinstance(hold, Hold) else check_name(hold, "hold id", limits)
+        check_name(by, "name of who lifts", limits)
+        check_text(reason, "reason of a lift", limits.name_bytes_max)
+        found = self._host.services.holds.get(name)
+        if found is None or self._tenant not in (None, found.tenant):
+            raise no_hold(name)
+        await lift(self._host, name, by, reason)
+
+    def holds(self) -> Listing[Hold]:
+        """The holds of this scope that are in force, oldest first (R239)."""
+        services = self._host.services
+
+        def found() -> Iterator[Hold]:
+            return (each for each in services.holds.in_force if self._tenant in (None, each.tenant))
+
+        return Listing(found)
+
+    def turns(
+        self, *, agent: str | None = None, contributor: str | None = None
+    ) -> Listing[SessionTurn]:
+        """The turns of all sessions of this scope, as they are on disk; nothing is activated (R78).
+
+        Args:
+            agent: only those of its sessions.
+            contributor: only those that it shaped: an id for any version, or ``id@version``; of a
+                skill its id, or ``id@revision``, bound or picked.
+        """
+        check_names(self._host.services.limits, agent=agent, contributor=contributor)
+        store = self._host.services.store
+        return Listing(lambda: turns_in(store, self._tenant, agent, contributor))
+
+    async def spend(
+        self, *, agent: str | None = None, counter: TokenCounter | None = None
+    ) -> SpendReport:
+        """What each version of a contributor spent, and which turns it reached (R78).
+
+        Every session of this scope is read, one after the other: it is no question for a hot path.
+
+        Args:
+            agent: only that agent's sessions.
+            counter: how tokens are counted; None: by bytes.
+
+        Raises:
+            TooLarge: they were shaped by more versions than are reckoned with at once.
+        """
+        check_names(self._host.services.limits, agent=agent)
+        return await spend_in(self._host.services.store, self._tenant, agent, counter)
 
     def feed(self, *, after: Cursor | None = None) -> Feed:
         """Every numbered event of this scope, in store order, from ``after`` on (R222).

@@ -7,7 +7,7 @@ import trio
 from greenroom.actors.border import check_skills
 from greenroom.actors.services import Services
 from greenroom.protocol.errors import SkillNotGiven
-from greenroom.protocol.record import Header
+from greenroom.protocol.header import Header
 from greenroom.protocol.selection import resolve_picks
 
 
@@ -25,7 +25,7 @@ async def check_selection(services: Services, header: Header, skills: Sequence[s
     if header.composition is not None:
         stored = services.kept_prompts.stored(header.composition, services.store.blob)
         kept = frozenset(skill.id for skill in stored.composition.skills)
-    agent = services.workspace.agent(header.agent)
+    agent = services.agent(header.agent)
     bound, available = services.workspace.skills_for(agent, header.person)
     for pick in resolve_picks(given, "", (*bound, *available), services.limits):
         if pick.id in kept:

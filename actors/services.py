@@ -1,31 +1,39 @@
 """What every session of a host shares: store, world, models, tools, workspace, and the bounds."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
 import trio
 
+from greenroom.actors.committing import Commitments
 from greenroom.actors.gateway import Behind
-from greenroom.actors.kept_prompt import KeptPrompts
+from greenroom.actors.holds import Holds
+from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.subscribers import Subscribers
+from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Door
 from greenroom.actors.waiting import Bell, Turnstile
 from greenroom.actors.waits import Waits
 from greenroom.actors.workspace import Workspace
 from greenroom.actors.world import World
+from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.composition import Composition, Ingredients
-from greenroom.protocol.errors import UnknownModel
+from greenroom.protocol.errors import InvalidInput, UnknownModel
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.record import AnyRecord
+from greenroom.protocol.skill import SkillSummary
 from greenroom.store.contract import Store
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
+APPROVAL_SECONDS_MAX: Final = 2**40
+"""Far over what anybody waits; a time after it can still be written as every reader reads it."""
 Composer: TypeAlias = Callable[[Ingredients], Composition]
 """Makes a composition of its ingredients: pure, the same bytes for the same ingredients."""
 Deps: TypeAlias = Callable[[SessionInfo], Any | Awaitable[Any]]
@@ -48,6 +56,16 @@ class Policy:
     approval_seconds: float | None = None
     """How long a call waits for its approval; then it counts as declined. None: for ever (R223)."""
 
+    def __attrs_post_init__(self) -> None:
+        seconds: object = self.approval_seconds
+        if seconds is not None and not (
+            isinstance(seconds, int | float) and 0 < seconds <= APPROVAL_SECONDS_MAX
+        ):
+            raise InvalidInput(
+                f"Policy.approval_seconds cannot be {seconds!r}; None waits for ever.",
+                what="approval_seconds",
+            )
+
 
 @attrs.define(eq=False, slots=True)
 class Services:
@@ -60,6 +78,8 @@ class Services:
     workspace: Workspace
     models: Mapping[str, Model]
     door: Door
+    tools: tuple[Tool[Any], ...]
+    """What the host brought besides the built-in tools."""
     kept_prompts: KeptPrompts
     composer: Composer
     deps: Deps | None
@@ -67,6 +87,8 @@ class Services:
     turns: Turnstile
     reading: trio.CapacityLimiter
     """Threads that read skills and long conversations: apart from those of the tools."""
+    holds: Holds
+    """What keeps sessions from starting turns."""
     subscribers: MutableMapping[SessionId, Subscribers] = attrs.field(factory=WeakValueDictionary)
     """By session, as long as somebody reads."""
     bell: Bell = attrs.field(factory=Bell)
@@ -75,10 +97,20 @@ class Services:
     """Rings when a turn is over, for a host that stops."""
     actors: dict[SessionId, "SessionActor"] = attrs.field(factory=dict)
     """The live ones."""
+    departed: dict[str, AgentDeclaration] = attrs.field(factory=dict)
+    """Agents that the workspace lost while the host was open."""
+    generation: int = 0
+    """How often the workspace was read anew: what was compared with it before may be behind."""
+    current: dict[Any, Kept] = attrs.field(factory=dict)
+    """What conversations would be composed to now, by all that decides it."""
+    most_called: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """By agent, the tools on demand that its turns called, the most first."""
     waits: Waits = attrs.field(
         default=attrs.Factory(lambda self: Waits(self.turns), takes_self=True)
     )
     """Which turn waits for which session."""
+    commitments: Commitments = attrs.field(factory=Commitments)
+    """What turns commit to, shared by those for which it is equal."""
     failed: Callable[[SessionId], None] | None = None
     """Told of a session whose actor failed, so that what is queued there can go on."""
     closing: bool = False
@@ -94,6 +126,20 @@ class Services:
                 model=key,
                 choices=tuple(sorted(self.models)),
             ) from None
+
+    def agent(self, name: str) -> AgentDeclaration:
+        """The agent of a session: as it was, where the workspace lost it meanwhile (R231).
+
+        Raises:
+            UnknownAgent: there is none, and was none since the host was opened.
+        """
+        departed = self.departed.get(name)
+        return self.workspace.agent(name) if departed is None else departed
+
+    def skills_of(self, header: Header) -> tuple[SkillSummary, ...]:
+        """The skills that a session's agent and person have now: what may be picked (R20)."""
+        bound, available = self.workspace.skills_for(self.agent(header.agent), header.person)
+        return (*bound, *available)
 
     def model_named(self, name: str) -> Model:
         """The model that its provider calls so. Raises :class:`UnknownModel`."""

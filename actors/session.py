@@ -12,7 +12,9 @@ import attrs
 import trio
 
 from greenroom.actors.conversation import Conversation
+from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
+from greenroom.actors.holds import held_error, keeps_still, may_rest_held
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
 from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, read_back
@@ -29,12 +31,11 @@ from greenroom.protocol.errors import (
     SessionLost,
     StoreUnavailable,
 )
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, SessionId
-from greenroom.protocol.permission import Preset
-from greenroom.protocol.phase import BUSY, TABLE, Phase, Step, after
+from greenroom.protocol.phase import BUSY, SAVING_PHASES, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
-from greenroom.protocol.record import AnyRecord, Header
-from greenroom.protocol.skill import SkillSummary
+from greenroom.protocol.record import AnyRecord
 from greenroom.store.contract import (
     Commit,
     Committed,
@@ -57,7 +58,6 @@ class SessionActor:
     number: int
     """The session's last commit; what a cursor stands at."""
     header: Header
-    preset: Preset
     instructions: str
     conversation: Conversation
     gateway: Gateway
@@ -70,6 +70,7 @@ class SessionActor:
     outcomes: Outcomes = attrs.field(factory=Outcomes)
     mapped: int | None = None
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
+    told: Told = attrs.field(factory=Told)
     last_active: float = attrs.field(factory=trio.current_time)
     compaction: trio.CancelScope | None = None
     """What an idle session is compacted in; cancelled when the host stops or it is deleted."""
@@ -101,6 +102,8 @@ class SessionActor:
         A parked turn, and what is queued behind it, are in the store; who waits for its outcome
         does so here.
         """
+        if self.phase is Phase.HELD:
+            return may_rest_held(self)
         if self.phase is not Phase.PARKED:
             return self.is_quiet
         if self.turn is None or self.turn.runs or self._saving or self.answering is not None:
@@ -156,13 +159,16 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
+        if not self._saving:
+            sealed = self.seal(
+                records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
+            )
+            self._offer(saving, sealed)
+            return saving
         seal = partial(
             self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
         )
-        if self._saving:
-            self._behind.append((saving, seal))
-        else:
-            self._offer(saving, seal())
+        self._behind.append((saving, seal))
         return saving
 
     def save(self, sealed: Sealed) -> Saving:
@@ -178,7 +184,6 @@ class SessionActor:
 
     def _judged(self, saving: Saving, verdict: CommitVerdict) -> None:
         """The store's callback: what the verdict means is true before anybody wakes."""
-        self._saving = False
         if type(verdict) is Committed:
             self._written(saving.sealed, verdict)
             obstacle = None
@@ -188,6 +193,8 @@ class SessionActor:
             saving.fill(obstacle)
         except Exception as error:  # noqa: BLE001 - it must not end the host's loop
             self.fail(error)
+        # Until here it counts as on its way: what the verdict leads to stands behind what waits.
+        self._saving = False
         if self._behind:
             self._pass_on(obstacle)
 
@@ -292,7 +299,7 @@ class SessionActor:
 
     def go_on(self) -> None:
         """Start the next turn if a message waits and none is open; or the one that is answered."""
-        if self.services.closing:
+        if self.services.closing or keeps_still(self):
             return
         if self.phase is Phase.PARKED:
             self._resume()
@@ -348,14 +355,10 @@ class SessionActor:
         if self.services.failed is not None:
             self.services.failed(self.id)
 
-    def leave(self) -> None:
-        """The host ended: whoever still waits is told so (R87)."""
-        self._give_up(
-            SessionFailed(
-                f"The host stopped before this message of {self.id} had its outcome.",
-                session=str(self.id),
-            )
-        )
+    def leave(self, what: str = "The host stopped") -> None:
+        """The host ended, or lets the session go: whoever still waits is told so (R87)."""
+        sentence = f"{what} before this message of {self.id} had its outcome."
+        self._give_up(SessionFailed(sentence, session=str(self.id)))
 
     def _give_up(self, failure: SessionFailed) -> None:
         if self.turn is not None:
@@ -370,6 +373,8 @@ class SessionActor:
         """Raise what R9 and R86 say unless the session is idle."""
         if self.phase is Phase.UNSAVED:
             raise PendingSave(f"The session {self.id} has something that is not on disk yet.")
+        if self.phase is Phase.HELD:
+            raise held_error(self)
         if not self.is_quiet:
             raise Busy(f"The session {self.id} is busy: {self.why_busy()}.", reason=self.why_busy())
 
@@ -378,18 +383,16 @@ class SessionActor:
         """A commit of it is on its way to disk."""
         return self._saving
 
+    async def until_heard(self) -> None:
+        """Wait where the turn has not heard yet of its commit: if it failed, it is kept (R91)."""
+        while self.phase in SAVING_PHASES and not self._saving:
+            await trio.lowlevel.checkpoint()
+
     def expects(self, message: MessageId) -> bool:
         """Whether the message waits or is in the running turn, so that its outcome will come."""
         if self.gateway.holds(message):
             return True
         return self.turn is not None and self.turn.has(message)
-
-    def skills(self) -> tuple[SkillSummary, ...]:
-        """The skills that the session's agent and person have now: what may be picked (R20)."""
-        workspace = self.services.workspace
-        agent = workspace.agent(self.header.agent)
-        bound, available = workspace.skills_for(agent, self.header.person)
-        return (*bound, *available)
 
     def records(self) -> list[AnyRecord]:
         """What is not on disk yet, as it would be read back (R53, R84)."""

@@ -9,10 +9,11 @@ from greenroom.actors.pending import raised
 from greenroom.actors.session import SessionActor
 from greenroom.protocol.account import RECALLED
 from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, SessionLost
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId
-from greenroom.protocol.phase import SAVING_PHASES, TURN_PHASES, Phase, Step
+from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import Outcome
-from greenroom.protocol.record import AnyRecord, Header, PresetChanged, Recalled
+from greenroom.protocol.record import AnyRecord, Recalled
 from greenroom.protocol.usage import Usage
 
 _log: Final = logging.getLogger("greenroom")
@@ -35,9 +36,8 @@ async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> N
         raise error
     if error is not None:
         actor.step(Step.REFUSED)
+        actor.go_on()
         raise raised(error)
-    if isinstance(record, PresetChanged):
-        actor.preset = actor.services.workspace.presets.get(record.preset)
     actor.step(Step.SAVED)
     actor.go_on()
 
@@ -51,9 +51,7 @@ async def recall(actor: SessionActor, message: MessageId) -> bool:
     Raises:
         StoreFailed: it could not be written; the message stands where it stood.
     """
-    while actor.phase in SAVING_PHASES and not actor.is_saving:
-        # The turn has not heard yet that its commit failed, and is going to keep it (R91).
-        await trio.lowlevel.checkpoint()
+    await actor.until_heard()
     place = actor.gateway.place_of(message)
     if place is None:
         return False
@@ -74,18 +72,21 @@ async def recall(actor: SessionActor, message: MessageId) -> bool:
                 actor.go_on()
                 raise raised(error)
     actor.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
+    # A hold may have been only about what this message picked.
+    actor.go_on()
     return True
 
 
 async def dispose(actor: SessionActor, *, discard: bool) -> None:
     """Let an actor go; what is not on disk is written first, or given up if asked (R208).
 
+    A parked turn stays as it is, and goes on from the store (R184).
+
     Raises:
-        Busy: a turn runs.
+        Busy: a turn runs, a message waits, or somebody waits for the outcome of a parked turn.
         PendingSave: something could not be written, and was not to be discarded.
     """
-    if actor.phase in TURN_PHASES or actor.phase is Phase.CONFIGURING:
-        raise Busy(f"The session {actor.id} is busy: {actor.why_busy()}.", reason=actor.why_busy())
+    _check_at_rest(actor)
     with trio.move_on_after(actor.services.limits.settle_seconds_max):
         try:
             await actor.flush()
@@ -99,4 +100,12 @@ async def dispose(actor: SessionActor, *, discard: bool) -> None:
     if actor.pending:
         lost = ", ".join(type(record).__name__ for record in actor.records())
         _log.error("The session %s is let go with what could not be saved: %s.", actor.id, lost)
-    actor.leave()
+        actor.pending.drop()
+    # What was flushed may have let the queue go on.
+    _check_at_rest(actor)
+    actor.leave("The session was let go")
+
+
+def _check_at_rest(actor: SessionActor) -> None:
+    if actor.phase is not Phase.UNSAVED and not actor.may_rest:
+        raise Busy(f"The session {actor.id} is busy: {actor.why_busy()}.", reason=actor.why_busy())

@@ -15,9 +15,10 @@ from greenroom.actors.response import Reply
 from greenroom.actors.round import Round
 from greenroom.actors.tools import Door, blobs_of
 from greenroom.protocol.errors import GreenroomError, SaveFailed, StoreFailed, TurnFailed
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, CallResult, Ended, Header, SummaryCall
+from greenroom.protocol.record import AnyRecord, CallResult, Ended, SummaryCall
 from greenroom.protocol.usage import Usage
 
 WITHHELD: Final = "The provider withheld the answer."

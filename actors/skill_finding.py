@@ -1,7 +1,8 @@
 """Which skills a workspace has: every package below ``skills/``, and a word on what is none.
 
-Skills come from many hands, so nothing in there makes a workspace unusable: what can be understood
-is loaded, what cannot is left out, and a warning names each folder or file that is left out.
+Skills come from many hands, so almost nothing in there makes a workspace unusable: what can be
+understood is loaded, what cannot is left out, and a warning names each folder or file that is left
+out. A skill's gates alone are not left out: what cannot be understood of them is a fault.
 """
 
 from collections.abc import Iterable
@@ -12,8 +13,11 @@ from typing import Final
 import attrs
 
 from greenroom.actors.confined import Listed, list_folder, read_bytes
+from greenroom.actors.gate_files import BYTES_MAX, GATES, skill_gates
 from greenroom.actors.skill_source import MAIN, MAIN_BYTES_MAX, ReadSkill, main_file
 from greenroom.protocol.errors import ExtraMissing, Missing, Refused
+from greenroom.protocol.gate import Gate
+from greenroom.protocol.identity import SkillId
 
 FOLDER: Final = "skills"
 DEPTH_MAX: Final = 4
@@ -26,11 +30,15 @@ _NO_SKILL: Final = frozenset({"readme.md"})
 
 @attrs.define(eq=False)
 class SkillsFound:
-    """What was found; each warning begins with the file or folder that it is about."""
+    """What was found; each warning and fault begins with the file or folder that it is about."""
 
     skills: dict[str, ReadSkill] = attrs.field(factory=dict)
     """By id, which is the folder's path in the workspace."""
+    gates: dict[SkillId, tuple[Gate, ...]] = attrs.field(factory=dict)
+    """Of the skills that have some."""
     warnings: list[str] = attrs.field(factory=list)
+    faults: list[str] = attrs.field(factory=list)
+    """Gates that cannot be understood: without them something would be allowed."""
 
 
 class _Below(IntEnum):
@@ -106,7 +114,24 @@ def _look_into(found: SkillsFound, root: Path, folder: str, depth: int) -> _Belo
     else:
         found.skills[folder] = skill
         found.warnings += [f"{main}: {oddity}" for oddity in skill.oddities]
+        _look_for_gates(found, root, folder)
     return _Below.SKILLS
+
+
+def _look_for_gates(found: SkillsFound, root: Path, folder: str) -> None:
+    file = f"{folder}/{GATES}"
+    try:
+        read = skill_gates(read_bytes(root, file, BYTES_MAX))
+    except Missing:
+        return
+    except ExtraMissing:
+        raise
+    except Refused as error:
+        found.faults.append(f"{file}: {error.sentence}")
+        return
+    if read.gates:
+        found.gates[folder] = read.gates
+    found.warnings += [f"{file}: {oddity}" for oddity in read.oddities]
 
 
 def _look_below(found: SkillsFound, root: Path, folder: str, depth: int) -> _Below:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import trio
 
-from greenroom.actors.drafting import Draft
+from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.tool import Tool
+from greenroom.actors.tools import Toolbox
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.event import ToolProgress
-from greenroom.protocol.identity import CallId
-from greenroom.protocol.record import Dispatched, Ended, Returned
+from greenroom.protocol.identity import CallId, TurnId
+from greenroom.protocol.record import Asked, Dispatched, EagerRan, Ended, Returned
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
 
 if TYPE_CHECKING:
@@ -24,22 +25,24 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
     """The session as one turn of it is seen from inside."""
 
     _actor: "SessionActor"
-    _draft: Draft
+    _kept: Kept
+    _box: Toolbox
+    _turn: TurnId
 
     def tell(self, call: CallId, text: str) -> None:
         """A tool of the turn says how far it is: told to who reads now, while the turn runs."""
-        actor, turn = self._actor, self._draft.info.turn
+        actor, turn = self._actor, self._turn
         shared = actor.services.subscribers.get(actor.id)
         if shared is not None and actor.turn is not None and actor.turn.number == turn:
             shared.tell_progress(ToolProgress(turn, call, text[:PROGRESS_CHARACTERS_MAX]))
 
     def skills(self) -> tuple[SkillSummary, ...]:
         """The skills that the session's agent and person have now."""
-        return self._actor.skills()
+        return self._actor.services.skills_of(self._actor.header)
 
     def kept_skill(self, skill: str, /) -> PinnedSkill | None:
         """A skill of the kept prompt, or the newest pinned in the conversation."""
-        for kept in self._draft.kept.composition.skills:
+        for kept in self._kept.composition.skills:
             if skill in (kept.id, kept.slug, kept.name):
                 return kept
         for record in reversed(self._records()):
@@ -70,8 +73,13 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
         results = (
             result
             for record in self._records()
-            if isinstance(record, Returned | Ended)
-            for result in record.results
+            for result in (
+                record.results
+                if isinstance(record, Returned | Asked | Ended)
+                else (record.result,)
+                if isinstance(record, EagerRan)
+                else ()
+            )
         )
         if any(result.object == handle for result in results):
             return self._actor.services.store.blob(handle)
@@ -79,7 +87,7 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
 
     def on_demand(self) -> Mapping[str, Tool[Any]]:
         """The tools that are loaded first."""
-        return self._draft.box.on_demand
+        return self._box.on_demand
 
     def _records(self) -> list[Any]:
         entries = self._actor.services.store.read(self._actor.id)

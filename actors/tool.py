@@ -7,7 +7,7 @@ Whether a call may run at all is not decided here, but at the one door to tools.
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from greenroom.actors.tool_schema import arguments_struct, described, hints_of, 
 from greenroom.actors.tool_text import Later, Output, check_arguments, in_short, output_of
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.errors import BadArguments, BadTool
+from greenroom.protocol.gate import ToolFacts
 from greenroom.protocol.identity import CallId, SessionId, TurnId, call_key, made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
@@ -164,6 +165,12 @@ Body: TypeAlias = Callable[[ToolContext[D_contra], str], Awaitable[object]]
 """Takes the arguments as the model wrote them; returns whatever can be shown as text."""
 
 
+def _facts_of(tool: "Tool[Any]") -> ToolFacts:
+    properties = tool.parameters.get("properties", {})
+    defaults = {name: each["default"] for name, each in properties.items() if "default" in each}
+    return ToolFacts(tool.name, tool.effect, tool.confined, tool.hosts, defaults)
+
+
 @attrs.frozen(slots=True, eq=False)
 class Tool(Generic[D_contra]):
     """Something that a model may call. Made by :func:`tool`, or by hand from another protocol."""
@@ -180,6 +187,10 @@ class Tool(Generic[D_contra]):
     """Seconds that the door allows a call; None: ``Limits.tool_seconds_max``."""
     on_thread: bool = False
     """It runs in a thread of its own, which a cancellation leaves behind."""
+    hosts: tuple[str, ...] = ()
+    """Its arguments that name a host or have a URL in them: what egress is asked about (R158)."""
+    facts: ToolFacts = attrs.field(default=attrs.Factory(_facts_of, takes_self=True), init=False)
+    """What the door decides by, besides the arguments of a call."""
 
     def __attrs_post_init__(self) -> None:
         if not _TOOL_NAME.fullmatch(self.name):
@@ -188,6 +199,9 @@ class Tool(Generic[D_contra]):
             )
         if self.effect not in _EFFECTS:
             raise BadTool(f"The effect of {self.name} is {self.effect!r}; it is one of {_EFFECTS}.")
+        for path in self.hosts:
+            if path.partition(".")[0] not in self.parameters.get("properties", {}):
+                raise BadTool(f"{self.name} has no argument {path!r} that could name a host.")
 
     async def run(
         self, context: ToolContext[D_contra], arguments: str, limits: Limits = DEFAULT_LIMITS
@@ -247,13 +261,15 @@ def tool(
     loop: Literal["host", "thread"] | None = None,
     name: str | None = None,
     description: str | None = None,
+    hosts: Sequence[str] = (),
 ) -> _Decorator:
     """Make a tool of the decorated function.
 
     Its first parameter may be a :class:`ToolContext`, which the model does not see. An ``async``
     function runs in the host's loop, a plain one in a limited thread of its own (R189) unless
     ``loop="host"`` says that it never blocks. Name and description are the function's and its
-    docstring's, unless given.
+    docstring's, unless given. ``hosts`` are the arguments that name a host or have a URL in them:
+    a call is refused where one of theirs is not on the workspace's egress list (R158).
 
     Raises:
         BadTool: the function cannot be declared; the message says what to change.
@@ -274,6 +290,7 @@ def tool(
             confined=confined,
             timeout=timeout,
             on_thread=on_thread,
+            hosts=tuple(hosts),
         )
 
     return made

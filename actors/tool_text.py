@@ -4,6 +4,7 @@ A tool may return anything and must not end a turn by it. Text that cannot be st
 and marked (R194); what no text can be made of is a typed failure that the model is told.
 """
 
+import hashlib
 import re
 from typing import Final
 
@@ -14,6 +15,7 @@ from greenroom.actors.said import plain, words_of
 from greenroom.protocol.errors import BadArguments, ToolFailed
 from greenroom.protocol.identity import made_valid
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
+from greenroom.protocol.skill import cut_text
 
 _AS_SQUARE: Final = str.maketrans("{}", "[]")
 _NO_BRACKETS: Final = re.compile(r"[^\[\]]+")
@@ -27,6 +29,10 @@ _NO_JSON: Final = (
 )
 _SAID_MAX: Final = 500
 """Characters of a fault that are repeated."""
+_QUESTION_CHARACTERS_MAX: Final = 2_000
+"""Characters of what a tool says it waits for that are kept."""
+_MOMENT_MAX: Final = 2**53
+"""The largest whole number that every reader of JSON reads exactly."""
 
 
 def _plain_text(value: object) -> str:
@@ -58,7 +64,38 @@ class Output:
     mended: bool = False
     """The tool returned what cannot be stored, and it was made valid (R194)."""
     later: Later | None = None
+    skill: str | None = None
+    """The skill that it brings into the conversation, if it does (R155)."""
     """There is no result yet; ``text`` says so."""
+
+
+@attrs.frozen(slots=True)
+class Kept:
+    """A result as the model gets it; of a long one the head, and the whole apart (R193)."""
+
+    shown: str
+    object: str | None = None
+    """Digest of the whole."""
+    data: bytes | None = None
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """What is stored by content."""
+        return {} if self.object is None or self.data is None else {self.object: self.data}
+
+
+def kept_text(text: str, limits: Limits = DEFAULT_LIMITS) -> Kept:
+    """A result that is not longer than its bound as it is; of a longer one the head (R193)."""
+    if len(text) <= limits.result_bytes_max // 4 or (
+        len(data := text.encode()) <= limits.result_bytes_max
+    ):
+        return Kept(text)
+    digest = hashlib.sha256(data).hexdigest()
+    head = cut_text(text, limits.result_head_bytes)
+    shown = (
+        f'{head}\n[cut here: the result has {len(data):,} bytes; read_object("{digest}") reads on]'
+    )
+    return Kept(shown, digest, data)
 
 
 def check_arguments(arguments: str, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -95,15 +132,17 @@ def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
     """The text of what a tool returned: text as it is, bytes as UTF-8, all else as JSON.
 
     Raises:
-        ToolFailed: it cannot be written as JSON, or is larger than ``object_bytes_max``.
+        ToolFailed: it cannot be written as JSON, is larger than ``object_bytes_max``, or is a
+            ``Later`` that cannot be asked.
     """
     if isinstance(value, Later):
-        return Output("The result of this call comes later.", later=value)
-    later = None
+        return Output("The result of this call comes later.", later=_askable(value))
+    later = skill = None
     if isinstance(value, Output):
         # Made by the tool itself, of whatever it likes.
         text, mended = _text_of(value.text)
-        mended, later = mended or value.mended is True, value.later
+        mended, skill = mended or value.mended is True, value.skill
+        later = None if value.later is None else _askable(value.later)
     else:
         text, mended = _text_of(value)
     bound = limits.object_bytes_max
@@ -111,7 +150,19 @@ def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
         raise ToolFailed(
             f"The tool returned more than the {bound:,} bytes that are kept of a result."
         )
-    return Output(text, mended, later)
+    return Output(text, mended, later, skill)
+
+
+def _askable(later: object) -> Later:
+    """A ``Later`` as its question can be stored: valid text, and a time if it expires (R194)."""
+    if not isinstance(later, Later):
+        raise ToolFailed(f"The tool returned a {type(later).__name__} in place of a Later.")
+    text, expires = later.question, later.expires
+    if not isinstance(text, str):
+        raise ToolFailed(f"The question of a Later is a text, not a {type(text).__name__}.")
+    if expires is not None and (type(expires) is not int or not 0 <= expires <= _MOMENT_MAX):
+        raise ToolFailed("A Later expires at a whole number of milliseconds since 1970, or never.")
+    return Later(made_valid(plain(text)[:_QUESTION_CHARACTERS_MAX])[0], expires)
 
 
 def _text_of(value: object) -> tuple[str, bool]:

@@ -1,12 +1,11 @@
 """The one door to tools: every call passes here, and only here is it decided and run.
 
-What a call may do follows from the preset that the turn committed to and from the effect of the
+What a call may do follows from what the turn committed to (preset, egress, gates) and from the
 tool that is really called (behind ``use_tool``: the tool that it names, R216). No text that a model
 reads has any part in it (R2). A tool's failure is a result that the model is told, never the end of
 the turn; a tool that does not return is cut off.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -17,16 +16,16 @@ from greenroom.actors.builtin import USE_TOOL, builtin_tools, resolve
 from greenroom.actors.files import file_tools
 from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.tool import Later, Tool, ToolContext, declarations
-from greenroom.actors.tool_text import Output, check_arguments, in_short
+from greenroom.actors.tool_text import Output, check_arguments, in_short, kept_text
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.encoding import encode_message
-from greenroom.protocol.errors import GreenroomError, ToolFailed, UnknownTool
-from greenroom.protocol.identity import CallId, made_valid
+from greenroom.protocol.errors import GreenroomError, InvalidInput, ToolFailed, UnknownTool
+from greenroom.protocol.gate import Commitment, Gate, decide_call, looks_at
+from greenroom.protocol.identity import CallId, SkillId, made_valid
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import ToolCall, ToolMessage
-from greenroom.protocol.permission import Decision, Preset, decide
+from greenroom.protocol.permission import Decision
 from greenroom.protocol.record import CallResult
-from greenroom.protocol.skill import cut_text
 from greenroom.protocol.turn import CallState
 
 LOAD_TOOLS: Final = "load_tools"
@@ -40,7 +39,7 @@ class Ticket(msgspec.Struct, frozen=True, gc=False):
     arguments: str
     decision: Decision
     reason: str = ""
-    """Why it may not run; the model is told."""
+    """Why it may not run, which the model is told; or why it is asked about."""
 
     @property
     def asks(self) -> bool:
@@ -128,8 +127,30 @@ class Door:
                 agent=agent.name,
             ) from None
 
+    def check_gates(self, gates: Iterable[Gate]) -> None:
+        """Check that gates are about tools and arguments that there are, and not without effect.
+
+        Raises:
+            UnknownTool: the host has no tool of that name.
+            InvalidInput: the tool has no such argument, or is ``use_tool``.
+        """
+        for gate in gates:
+            if gate.tool.endswith("*"):
+                continue
+            tool = self._tools.get(gate.tool)
+            if tool is None:
+                raise UnknownTool(
+                    f"A gate names the tool {gate.tool!r}; the host has {', '.join(self.names)}.",
+                    tool=gate.tool,
+                )
+            if gate.tool == USE_TOOL:
+                raise InvalidInput(f"A gate names {USE_TOOL}: name the tool that it calls.")
+            for path in gate.where:
+                if path.partition(".")[0] not in tool.parameters.get("properties", {}):
+                    raise InvalidInput(f"A gate of {gate.tool} is about no argument: {path!r}.")
+
     def decide(
-        self, call: ToolCall, box: Toolbox, preset: Preset, declared: frozenset[str]
+        self, call: ToolCall, box: Toolbox, commitment: Commitment, declared: frozenset[str]
     ) -> Ticket:
         """What becomes of a call under what the turn committed to.
 
@@ -147,13 +168,17 @@ class Door:
                 tool, arguments = resolve(tool, arguments, box.on_demand)
             except GreenroomError as error:
                 return Ticket(call, None, arguments, "refuse", error.sentence)
-        decision = decide(preset, tool.effect, confined=tool.confined)
-        if decision == "refuse":
-            return Ticket(call, tool, arguments, decision, _forbidden(tool, preset))
-        if decision == "ask" and (fault := _unreadable(arguments, self._limits)):
+        given: dict[str, Any] | None = None
+        if (commitment.gates or commitment.egress) and looks_at(commitment, tool.facts):
+            given, fault = _read(arguments, self._limits)
+            if fault:
+                # No gate can tell what such a call would do.
+                return Ticket(call, tool, arguments, "refuse", fault)
+        decision, reason = decide_call(commitment, tool.facts, given)
+        if decision == "ask" and (fault := _read(arguments, self._limits)[1]):
             # Nobody is asked about what could not run.
             return Ticket(call, tool, arguments, "refuse", fault)
-        return Ticket(call, tool, arguments, decision)
+        return Ticket(call, tool, arguments, decision, reason)
 
     async def run(self, ticket: Ticket, context: ToolContext[Any]) -> Finished | Later:
         """Run a call that may run, and give its one result, whatever the tool does.
@@ -180,7 +205,7 @@ class Door:
             return self._cut_off(tool, call, context)
         if output.later is not None:
             return output.later
-        return self.finished(call, output.text, "done", mended=output.mended)
+        return self.finished(call, output.text, "done", mended=output.mended, skill=output.skill)
 
     def _cut_off(self, tool: Tool[Any], call: CallId, context: ToolContext[Any]) -> Finished:
         """The result of a call that took too long: what is known of it, and no more."""
@@ -191,23 +216,19 @@ class Door:
         return self.finished(call, text, "unknown" if tool.effect == "write" else "failed")
 
     def finished(
-        self, call: CallId, text: str, state: CallState, *, mended: bool = False
+        self,
+        call: CallId,
+        text: str,
+        state: CallState,
+        *,
+        mended: bool = False,
+        skill: SkillId | None = None,
     ) -> Finished:
         """A result as its record holds it; a long one is kept once by content, apart (R193)."""
-        limits = self._limits
-        if len(text) <= limits.result_bytes_max // 4 or (
-            len(data := text.encode()) <= limits.result_bytes_max
-        ):
-            body = encode_message(ToolMessage(call, text))
-            return Finished(CallResult(call, msgspec.Raw(body), state, None, mended))
-        digest = hashlib.sha256(data).hexdigest()
-        head = cut_text(text, limits.result_head_bytes)
-        shown = (
-            f"{head}\n[cut here: the result has {len(data):,} bytes; "
-            f'read_object("{digest}") reads on]'
-        )
-        body = encode_message(ToolMessage(call, shown))
-        return Finished(CallResult(call, msgspec.Raw(body), state, digest, mended), data)
+        kept = kept_text(text, self._limits)
+        body = encode_message(ToolMessage(call, kept.shown))
+        result = CallResult(call, msgspec.Raw(body), state, kept.object, mended, skill=skill)
+        return Finished(result, kept.data)
 
 
 def _failure(tool: Tool[Any], error: BaseException) -> str:
@@ -224,21 +245,15 @@ def _no_such_tool(name: str, box: Toolbox, known: Iterable[str]) -> str:
     return f"There is no tool {shown!r} now; there are {', '.join(sorted(known))}."
 
 
-def _forbidden(tool: Tool[Any], preset: Preset) -> str:
-    what = "change things inside the workspace" if tool.confined else "change things"
-    return f"Not run: {tool.name} would {what}, which the preset {preset.id!r} forbids."
-
-
-def _unreadable(arguments: str, limits: Limits) -> str:
-    """What keeps arguments from being read at all; empty if nothing does."""
+def _read(arguments: str, limits: Limits) -> tuple[dict[str, Any], str]:
+    """Arguments as plain data, and what keeps them from being read; that is mostly empty."""
     try:
         check_arguments(arguments, limits)
-        msgspec.json.decode(arguments, type=dict[str, Any])
+        return msgspec.json.decode(arguments or "{}", type=dict[str, Any]), ""
     except GreenroomError as error:
-        return error.sentence
+        return {}, error.sentence
     except (msgspec.MsgspecError, RecursionError) as error:
-        return f"The arguments are no JSON object: {in_short(error)}."
-    return ""
+        return {}, f"The arguments are no JSON object: {in_short(error)}."
 
 
 def blobs_of(finished: Iterable[Finished]) -> dict[str, bytes]:

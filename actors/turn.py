@@ -21,29 +21,33 @@ import attrs
 import trio
 from msgspec import structs
 
+from greenroom.actors.context import context_of
 from greenroom.actors.conversation import Addition
+from greenroom.actors.dispatching import dispatch
 from greenroom.actors.drafting import Draft, Refusal
 from greenroom.actors.ended import save_failed, settle
 from greenroom.actors.following import following
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.holds import hold_on
 from greenroom.actors.making_room import drafted, relieved
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.parking import ask, go_on
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.response import Reply, answer_of, is_empty
-from greenroom.actors.round import Round, context_of_turn
+from greenroom.actors.round import Round
 from greenroom.actors.said import pass_on, said_by, sentence_of
 from greenroom.actors.settling import Ending, ending_without_answer, last_of
 from greenroom.actors.tool import ToolContext
-from greenroom.actors.unsent import not_dispatched, settle_unsent
+from greenroom.actors.unsent import settle_unsent
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, ModelFailed, SessionLost
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
-from greenroom.protocol.question import Answer, Asking
+from greenroom.protocol.question import Asking
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, Asked, Dispatched, Header, SummaryCall
+from greenroom.protocol.record import Answered, AnyRecord, Asked, Dispatched, SummaryCall
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import KeyEntry, Known
 
@@ -77,7 +81,7 @@ class Turn:
     """The answer whose outcomes are not committed yet."""
     asked: Asked | None = None
     """What the round asked when it parked."""
-    answers: dict[str, Answer] = attrs.field(factory=dict)
+    answers: dict[str, Answered] = attrs.field(factory=dict)
     """What was answered, by question; also before it was asked (R224)."""
     added: int = 0
     """Conversation messages of this turn that are committed."""
@@ -91,11 +95,12 @@ class Turn:
     """What was asked for that in vain."""
     ahead: int = 0
     """Tokens of the conversation before it; 0 once that was compacted."""
+    context: ToolContext[Any] | None = None
+    """What its tools are given, once one of them was called."""
     _scope: trio.CancelScope | None = attrs.field(factory=trio.CancelScope)
     """None while the turn is parked: nothing of it runs."""
     _stop: Ending | None = None
     """Why it was stopped from outside."""
-    _context: ToolContext[Any] | None = None
 
     # --- what others may ask ------------------------------------------------------------------
 
@@ -124,10 +129,22 @@ class Turn:
             return False  # a parked turn outlives its host (R174)
         self._stop = Ending(end, reason, end)
         if self._scope is None:
-            settle(self, self._stop)
+            self._end_parked()
         else:
             self._scope.cancel()
         return True
+
+    def _end_parked(self) -> None:
+        """End a parked turn that was stopped; an answer that is on its way comes first (R160)."""
+        if self._stop is not None and self.actor.answering is None:
+            settle(self, self._stop)
+
+    def heard(self) -> None:
+        """The answer of a question was committed, or could not be."""
+        if self._scope is None and self._stop is not None:
+            self._end_parked()
+        else:
+            self.actor.go_on()
 
     def failed(self, error: GreenroomError) -> None:
         """Nothing was accepted: whoever waits for the receipt is told."""
@@ -138,7 +155,7 @@ class Turn:
 
     def park(self) -> None:
         """Nothing of it runs until its questions are answered."""
-        self._scope = self._context = self._stop = None
+        self._scope = self.context = self._stop = None
 
     def resume(self, *, has_place: bool) -> None:
         """A parked turn has its answers: a task may run it again."""
@@ -162,6 +179,9 @@ class Turn:
             ending = self._stop
         if self.stream is not None:
             self.stream.end()
+        while actor.answering is not None:
+            # What is answered by then stands, whatever ends the turn.
+            await actor.answering.wait()
         if actor.phase is Phase.PARKED:
             self._rest(ending or self._stop)
         elif ending is None:
@@ -193,13 +213,16 @@ class Turn:
     async def _go(self) -> Ending | None:
         """Draft, dispatch and rounds. None: a save failed, and the actor keeps what there is."""
         actor = self.actor
+        if self.entry.seq is not None and hold_on(actor, self.entry.submission.picks):
+            # It waited for its place and nothing of it has begun: it waits on, in the queue.
+            return Ending("interrupted", "The session is held.", "held")
         draft = await drafted(self)
         if draft is None:
             return None
         if isinstance(draft, Refusal):
             return Ending(draft.end, draft.reason, draft.code)
         await trio.lowlevel.checkpoint_if_cancelled()
-        if not await self._dispatch(draft):
+        if not await dispatch(self, draft):
             return None
         self.stream = Stream(actor.services, actor.id, self.number)
         return await self.rounds(draft)
@@ -232,43 +255,13 @@ class Turn:
         now, limits = self.actor.services.world.now(), self.actor.services.limits
         return answer_of(response, self.number, self.round, stream.block, now, limits)
 
-    # --- dispatch ----------------------------------------------------------------------------
-
-    async def _dispatch(self, draft: Draft) -> bool:
-        """Commit what the first request rests on (R79); False when that failed (R205)."""
-        actor = self.actor
-        actor.step(Step.DISPATCH)
-        self.began = actor.number
-        header = structs.replace(
-            actor.header,
-            turns=self.number,
-            users=actor.header.users + 1,
-            messages=actor.header.messages + 1,
-            open_turn=self.number,
-            composition=draft.kept.digest,
-            with_person=draft.record.with_person,
-        )
-        error = await self.commit_own([draft.record], header, draft.blobs).get_shielded()
-        if error is not None:
-            not_dispatched(self, error)
-            return False
-        actor.conversation = draft.conversation
-        self.ahead = draft.tokens(actor.conversation)
-        actor.conversation.adopt(draft.addition)
-        actor.kept, actor.sent = draft.kept, draft.variant.system.sections
-        actor.mapped = len(actor.conversation)
-        self.start, self.added = draft.record, 1
-        actor.step(Step.SAVED)
-        if self.accepted is not None:
-            self.accepted.put(actor.number)
-        return True
-
     def commit_own(
         self,
         records: list[AnyRecord],
         header: Header,
         blobs: dict[str, bytes] | None = None,
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
+        terms: frozenset[tuple[str, str]] | None = None,
     ) -> Slot[Obstacle | None]:
         """Commit with the turn's own message: out of the queue, or accepted right here."""
         entry = self.entry
@@ -281,7 +274,13 @@ class Turn:
         else:
             consumed = (entry.seq,)
         return self.actor.commit(
-            records, header, consumed=consumed, keys=entry.keys, blobs=blobs, then=then
+            records,
+            header,
+            consumed=consumed,
+            keys=entry.keys,
+            blobs=blobs,
+            terms=terms,
+            then=then,
         )
 
     # --- a round of tools --------------------------------------------------------------------
@@ -304,13 +303,16 @@ class Turn:
     async def calls(self, draft: Draft, this: Round) -> Ending | None:
         """Run the calls of a round that may run; then ask about the others, or commit it all."""
         try:
-            self._context = self._context or await context_of_turn(self.actor, draft)
+            context = self.context or await context_of(self.actor, draft.info)
         except BaseException as error:  # noqa: BLE001 - the host's own code, whatever it raises
             await pass_on(error)
             return Ending("failed", f"The host's deps failed: {said_by(error)}", "deps_failed")
-        await this.run(self.actor, draft, self._context)
+        await this.run(self.actor, draft, context)
         # A tool may have shielded itself from a cancellation; what waits is not taken after one.
         await trio.lowlevel.checkpoint_if_cancelled()
+        while self.actor.answering is not None:
+            # Nothing is asked that is being answered already (R224).
+            await self.actor.answering.wait()
         if asking := this.asking(self.actor, self.answers):
             await ask(self, this, asking)
             return None
@@ -334,6 +336,7 @@ class Turn:
             consumed=next_.consumed,
             keys=next_.keys,
             blobs=next_.blobs,
+            terms=next_.terms,
         ):
             self.round += 1
             actor.mapped = len(actor.conversation)

@@ -13,12 +13,20 @@ from typing import Final, Protocol
 
 import attrs
 
+from greenroom.actors.contributor_files import given_in_code
+from greenroom.actors.gate_files import gates_given
+from greenroom.actors.plugin_files import Brought, skills_brought
+from greenroom.actors.plugin_folder import Shelf, faults_told
 from greenroom.actors.skill_source import read_package
 from greenroom.actors.workspace_draft import Draft
 from greenroom.actors.workspace_files import Person, read_folder, read_instructions
 from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.catalog import Catalog
+from greenroom.protocol.contributor import Declaration
 from greenroom.protocol.errors import SkillUnavailable, UnknownAgent
+from greenroom.protocol.gate import Gate, GateTable
 from greenroom.protocol.identity import SkillId
+from greenroom.protocol.installed import Installed
 from greenroom.protocol.permission import PRESETS, PresetTable
 from greenroom.protocol.skill import SkillPackage, SkillSummary
 
@@ -47,18 +55,31 @@ class Workspace:
     skills: Mapping[SkillId, SkillSummary]
     """All that are not disabled, by id."""
     persons: Mapping[str, Person]
+    contributors: Installed
+    """Every one that is installed, and what is switched off."""
+    plugins: Catalog
+    """Every one that was proposed; what those in use bring is among the others."""
     presets: PresetTable
+    gate_table: GateTable
+    """Policy on calls, its own and of its skills, as it stood when it was read (R155)."""
     preamble: str | None
     """Replaces the platform preamble; None: the shipped one (R66)."""
     files_root: Path | None
     """The folder of the file tools; None: there are no files."""
     warnings: tuple[str, ...]
     """What was odd and was loaded, or was left out, all the same."""
+    root: Path | None
+    """The folder that it was read from; None: it was made in code."""
     _source: Source
+    _brought: Brought
 
     @classmethod
-    def folder(cls, path: str | Path) -> "Workspace":
+    def folder(cls, path: str | Path, *, plugins: Catalog | None = None) -> "Workspace":
         """Read the workspace in a folder; see :mod:`greenroom.actors.workspace_files` for its form.
+
+        Args:
+            path: the folder.
+            plugins: in place of those in the folder, to see what would become of it with them.
 
         Raises:
             BrokenWorkspace: with every fault and its file.
@@ -66,15 +87,24 @@ class Workspace:
         """
         root = Path(path)
         found = read_folder(root)
+        shelf = found.shelf if plugins is None else Shelf(plugins, faults_told(plugins.faults()))
+        brought = skills_brought(shelf.catalog)
+        own = tuple(read.summary for read in found.skills.values() if not read.disabled)
+        disabled = frozenset(id_ for id_, read in found.skills.items() if read.disabled)
         draft = Draft(
             agents=tuple(found.agents),
-            skills=tuple(read.summary for read in found.skills.values() if not read.disabled),
+            skills=(*own, *brought.summaries),
             persons=tuple(found.persons),
+            contributors=attrs.evolve(found.contributors, catalog=shelf.catalog),
             presets=found.presets or PRESETS,
-            disabled=frozenset(id_ for id_, read in found.skills.items() if read.disabled),
-            faults=tuple(found.faults),
+            disabled=disabled | brought.disabled,
+            owners=brought.owners,
+            faults=(*found.faults, *shelf.faults, *brought.faults),
         )
-        return cls._made(draft, found.preamble, found.files_root, found.warnings, _Folder(root))
+        table = GateTable(found.gates.gates, found.gates.egress, found.gates_of_skills)
+        warnings = (*found.warnings, *shelf.warnings)
+        source = _Folder(root)
+        return cls._made(draft, found.preamble, found.files_root, warnings, source, table, brought)
 
     @classmethod
     def build(
@@ -83,26 +113,53 @@ class Workspace:
         agents: Iterable[AgentDeclaration],
         skills: Iterable[SkillPackage] = (),
         persons: Iterable[Person] = (),
+        contributors: Iterable[Declaration] = (),
+        switched_off: Iterable[str] = (),
+        approved: Iterable[str] = (),
+        plugins: Catalog = Catalog(),  # noqa: B008 - frozen
         presets: PresetTable = PRESETS,
         preamble: str | None = None,
         instructions: str | Callable[[], str] = "",
         files_root: Path | None = None,
+        gates: Iterable[Gate] = (),
+        egress: Iterable[str] | None = None,
     ) -> "Workspace":
         """Make a workspace in code, under the same rules (R231).
+
+        Args:
+            agents: at least one.
+            skills: packages; the gates in their ``gates.yaml`` are in force too.
+            persons: what agents are told about them.
+            contributors: what shapes prompts beside them.
+            switched_off: ids of contributors, built-in ones too (R141).
+            approved: ``id@version`` of runs that may call a tool that writes (R149).
+            presets: another table of permission presets.
+            plugins: what was proposed and approved; what is in use of it is installed.
+            preamble: another platform preamble.
+            instructions: project instructions, or what reads them for each new session.
+            files_root: the folder of the file tools.
+            gates: policy on calls (R155).
+            egress: the hosts that calls may name; None: any (R158).
 
         Raises:
             BrokenWorkspace: with every fault.
         """
         packages = tuple(skills)
+        table, odd, faults = gates_given(gates, egress, packages)
+        brought = skills_brought(plugins)
         draft = Draft(
             agents=tuple(agents),
-            skills=tuple(package.summary for package in packages),
+            skills=(*(package.summary for package in packages), *brought.summaries),
             persons=tuple(persons),
+            contributors=given_in_code(contributors, switched_off, approved, plugins),
             presets=presets,
+            disabled=brought.disabled,
+            owners=brought.owners,
+            faults=(*faults, *faults_told(plugins.faults()), *brought.faults),
         )
         by_id = {package.summary.id: package for package in packages}
         source = _Given(by_id, instructions)
-        return cls._made(draft, preamble, files_root, (), source)
+        return cls._made(draft, preamble, files_root, odd, source, table, brought)
 
     @classmethod
     def _made(
@@ -112,18 +169,33 @@ class Workspace:
         files_root: Path | None,
         warnings: Iterable[str],
         source: Source,
+        table: GateTable,
+        brought: Brought,
     ) -> "Workspace":
         whole = draft.checked()
         return cls(
             agents=MappingProxyType({agent.name: agent for agent in whole.agents}),
             skills=MappingProxyType({skill.id: skill for skill in whole.skills}),
             persons=MappingProxyType({each.name: each for each in whole.persons}),
+            contributors=whole.installed,
+            plugins=whole.contributors.catalog,
             presets=draft.presets,
+            gate_table=table,
             preamble=preamble,
             files_root=files_root,
-            warnings=tuple(warnings),
+            warnings=(*warnings, *whole.unnamed()),
+            root=source.root if isinstance(source, _Folder) else None,
             source=source,
+            brought=brought,
         )
+
+    def again(self) -> "Workspace":
+        """The same workspace, read anew where it came from; one made in code stays what it is.
+
+        Raises:
+            BrokenWorkspace: with every fault.
+        """
+        return self if self.root is None else Workspace.folder(self.root)
 
     def agent(self, name: str) -> AgentDeclaration:
         """The agent of that name. Raises :class:`UnknownAgent`, which names the choices."""
@@ -142,11 +214,29 @@ class Workspace:
 
         What a person adds to the second is what the answer has more with them than without (R63).
         """
-        bound = tuple(self.skills[id_] for id_ in agent.skills)
-        given = self.skills.keys() if agent.available is None else set(agent.available)
+        # An agent that the workspace lost meanwhile may be bound to a skill that it lost too.
+        bound = tuple(self.skills[id_] for id_ in agent.skills if id_ in self.skills)
+        everyones = self.skills.keys() - self._brought.owners.keys()
+        given = everyones if agent.available is None else set(agent.available)
         own = self.persons[person].skills if person is not None and person in self.persons else ()
-        available = {*given, *own} - set(agent.skills)
+        available = {*given, *own} & self.skills.keys() - set(agent.skills)
         return bound, tuple(self.skills[id_] for id_ in sorted(available))
+
+    def contributors_for(
+        self, agent: AgentDeclaration, person: str | None = None
+    ) -> tuple[Declaration, ...]:
+        """What is installed for an agent and a person, switched on or off (R63).
+
+        What the operator or the workspace owns is everybody's; what an author owns is part of the
+        agents that name it, and what a person owns reaches the persons that name it.
+        """
+        known = self.persons.get(person) if person is not None else None
+        named = {"author": agent.contributors, "person": known.contributors if known else ()}
+        return tuple(
+            one
+            for one in self.contributors.active
+            if one.owner not in named or one.id in named[one.owner]
+        )
 
     def person_text(self, person: str) -> str:
         """What the workspace says about a person; empty if it says nothing."""
@@ -170,7 +260,9 @@ class Workspace:
         if skill not in self.skills:
             # Never taken for a path: only what loading found is read (S10).
             raise SkillUnavailable(f"There is no skill {skill!r} in the workspace.", skill=skill)
-        return self._source.package(skill)
+        brought = self._brought.skills.get(skill)
+        # What a plugin brings is what was approved, whatever lies in its folder by now.
+        return self._source.package(skill) if brought is None else brought.package
 
 
 @attrs.frozen(eq=False)

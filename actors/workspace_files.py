@@ -2,8 +2,11 @@
 
     agents/NAME.md        head: description, model, skills, ...; body: the agent's prompt
     skills/.../SKILL.md   Agent Skills packages, at most four folders deep
-    persons/NAME.md       text about a person; head: skills that only they have
+    plugins/              packages of others: see :mod:`greenroom.actors.plugin_folder`
+    persons/NAME.md       text about a person; head: skills and contributors that only they have
+    contributors/, switches.yaml   see :mod:`greenroom.actors.contributor_files`
     presets.yaml          another table of permission presets
+    gates.yaml            policy on calls: see :mod:`greenroom.actors.gate_files`
     preamble.md           another platform preamble
     AGENTS.md, INSTRUCTIONS.md   project instructions, read anew for each new session
     files/                the root of the file tools
@@ -22,7 +25,10 @@ import attrs
 import msgspec
 
 from greenroom.actors.confined import Listed, list_folder, list_in, opened_folder, read_bytes
+from greenroom.actors.contributor_files import Declarations, read_contributors
 from greenroom.actors.front_matter import decoded, page_of, yaml_mapping
+from greenroom.actors.gate_files import GATES, GateFile, workspace_gates
+from greenroom.actors.plugin_folder import Shelf, read_shelf
 from greenroom.actors.skill_finding import find_skills
 from greenroom.actors.skill_source import ReadSkill
 from greenroom.protocol.agent import AgentDeclaration
@@ -34,7 +40,8 @@ from greenroom.protocol.errors import (
     Refused,
     TooLarge,
 )
-from greenroom.protocol.identity import check_text
+from greenroom.protocol.gate import Gate
+from greenroom.protocol.identity import SkillId, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.permission import Preset, PresetTable
 
@@ -45,8 +52,20 @@ TEXT_BYTES_MAX: Final = 1_048_576
 ENTRIES_MAX: Final = 10_000
 _NAMED: Final = {
     name.lower(): name
-    for name in ("agents", "persons", "skills", "files", "preamble.md", *INSTRUCTION_FILES)
-} | dict.fromkeys(("presets.yaml", "presets.yml", "presets.json", "presets.toml"), "presets.yaml")
+    for name in (
+        "agents",
+        "persons",
+        "skills",
+        "plugins",
+        "files",
+        "preamble.md",
+        *INSTRUCTION_FILES,
+    )
+} | {
+    f"{name}.{ending}": f"{name}.yaml"
+    for name in ("presets", "gates")
+    for ending in ("yaml", "yml", "json", "toml")
+}
 """What is read at the top, by what it is easily written as."""
 _ONE_OF: Final = {"agents": "an agent", "persons": "a person"}
 _MEANT: Final = frozenset(("md", "markdown", "yaml", "yml", "toml", "json"))
@@ -63,6 +82,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     text: str = ""
     skills: tuple[str, ...] = ()
+    contributors: tuple[str, ...] = ()
+    """Ids of contributors that persons own and that reach this one."""
 
 
 @attrs.define(eq=False)
@@ -72,8 +93,13 @@ class Contents:
     agents: list[AgentDeclaration] = attrs.field(factory=list)
     skills: dict[str, ReadSkill] = attrs.field(factory=dict)
     persons: list[Person] = attrs.field(factory=list)
+    contributors: Declarations = attrs.field(factory=Declarations)
+    shelf: Shelf = attrs.field(factory=Shelf)
+    """The plugins, with faults and warnings of their own."""
     preamble: str | None = None
     presets: PresetTable | None = None
+    gates: GateFile = attrs.field(factory=GateFile)
+    gates_of_skills: dict[SkillId, tuple[Gate, ...]] = attrs.field(factory=dict)
     files_root: Path | None = None
     faults: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
@@ -105,8 +131,13 @@ def read_folder(root: Path) -> Contents:
                     _take(found, name, stem, read_bytes(root, file, TEXT_BYTES_MAX))
     with found.about("skills"):
         skills = find_skills(root)
-        found.skills = skills.skills
+        found.skills, found.gates_of_skills = skills.skills, skills.gates
         found.warnings += skills.warnings
+        found.faults += skills.faults
+    with found.about("contributors"):
+        found.contributors = read_contributors(root)
+    with found.about("plugins"):
+        found.shelf = read_shelf(root)
     _read_top(found, root, top)
     return found
 
@@ -169,6 +200,9 @@ def _read_top(found: Contents, root: Path, top: dict[str, Listed]) -> None:
             if others := sorted(table.keys() - {"presets"}):
                 raise InvalidInput(f"It holds {others[0]!r} beside its presets.")
             found.presets = PresetTable(_converted(table.get("presets"), tuple[Preset, ...]))
+    if GATES in top:
+        with found.about(GATES):
+            found.gates = workspace_gates(read_bytes(root, GATES, TEXT_BYTES_MAX))
     if "files" in top:
         if top["files"].kind == "folder":
             found.files_root = root / "files"

@@ -4,21 +4,11 @@ The types in which callers, hosts and models are spoken to, and the few function
 themselves. How a prompt is projected and how records are laid out is in the modules behind it.
 """
 
-from greenroom.protocol.agent import (
-    AgentDeclaration,
-)
-from greenroom.protocol.budget import (
-    Budget,
-    Spend,
-    SpendTable,
-    TokenCounter,
-    TokenEstimate,
-)
-from greenroom.protocol.command import (
-    By,
-    Pick,
-    Submission,
-)
+from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.argument import Like
+from greenroom.protocol.budget import Budget, Spend, SpendTable, TokenCounter, TokenEstimate
+from greenroom.protocol.catalog import Catalog
+from greenroom.protocol.command import By, Pick, Submission
 from greenroom.protocol.composition import (
     Composition,
     Ingredients,
@@ -29,12 +19,18 @@ from greenroom.protocol.composition import (
     compose,
     render,
 )
+from greenroom.protocol.condition import DateCrossed, TimeElapsed, VersionChanged
 from greenroom.protocol.contributor import (
+    EagerLoad,
+    EagerRun,
+    Note,
     Owner,
     Reach,
     Text,
-    check_contribution,
+    personality,
+    stance,
 )
+from greenroom.protocol.contributor_rules import check_contribution
 from greenroom.protocol.errors import (
     AmbiguousSkill,
     BadArguments,
@@ -46,6 +42,7 @@ from greenroom.protocol.errors import (
     EngineFailed,
     ExtraMissing,
     GreenroomError,
+    Held,
     HostClosed,
     HostFull,
     IllegalStep,
@@ -86,6 +83,7 @@ from greenroom.protocol.errors import (
 )
 from greenroom.protocol.event import (
     ConversationCompacted,
+    EagerRunMade,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -107,6 +105,9 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
+from greenroom.protocol.explain import Comparison, explain
+from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
+from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
     DEFAULT_TENANT,
     CallId,
@@ -116,10 +117,9 @@ from greenroom.protocol.identity import (
     Slug,
     TurnId,
 )
-from greenroom.protocol.limits import (
-    DEFAULT_LIMITS,
-    Limits,
-)
+from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
+from greenroom.protocol.left_out import LeftOut
+from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
     Content,
@@ -136,39 +136,15 @@ from greenroom.protocol.message import (
     is_blank,
     text_of,
 )
-from greenroom.protocol.permission import (
-    PRESETS,
-    Decision,
-    Preset,
-    PresetTable,
-    decide,
-)
-from greenroom.protocol.phase import (
-    Phase,
-)
-from greenroom.protocol.placement import (
-    PLACEMENTS,
-    Placement,
-    is_wider,
-)
-from greenroom.protocol.projection import (
-    ProjectionMap,
-    SkillExpansion,
-    Source,
-)
-from greenroom.protocol.prompt_checkpoint import (
-    SystemPromptCheckpoint,
-    replay_text,
-)
-from greenroom.protocol.question import (
-    Allow,
-    Answer,
-    Deny,
-    Failure,
-    Question,
-    Result,
-    Withdrawn,
-)
+from greenroom.protocol.movement import Moved, Movement
+from greenroom.protocol.permission import PRESETS, Decision, Preset, PresetTable, decide
+from greenroom.protocol.phase import Phase
+from greenroom.protocol.pieces import Piece
+from greenroom.protocol.placement import PLACEMENTS, Placement, is_wider
+from greenroom.protocol.plugin import Plugin
+from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
+from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
+from greenroom.protocol.question import Allow, Answer, Deny, Failure, Question, Result, Withdrawn
 from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
     Compaction,
@@ -179,20 +155,17 @@ from greenroom.protocol.receipt import (
     ReceiptStatus,
     When,
 )
-from greenroom.protocol.repair import (
-    Fault,
-    FaultKind,
-    repair,
-    report,
+from greenroom.protocol.reckoning import ContributorSpend, Outcomes
+from greenroom.protocol.refusal import (
+    ContributorOverBudget,
+    NotAuthorized,
+    UnknownContributor,
+    VersionTaken,
+    WritesUnapproved,
 )
-from greenroom.protocol.request import (
-    Messages,
-    ModelRequest,
-    request_digest,
-)
-from greenroom.protocol.runtime_context import (
-    RuntimeContextSnapshot,
-)
+from greenroom.protocol.repair import Fault, FaultKind, repair, report
+from greenroom.protocol.request import Messages, ModelRequest, request_digest
+from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import (
     PinnedSkill,
     Reference,
@@ -201,30 +174,23 @@ from greenroom.protocol.skill import (
     package_revision,
     pin,
 )
-from greenroom.protocol.state import (
-    SessionState,
-    SessionSummary,
-)
-from greenroom.protocol.transcript import (
-    TranscriptEntry,
-)
+from greenroom.protocol.spending import PartSpend, kept_spend, spend_of
+from greenroom.protocol.state import SessionState, SessionSummary
+from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import (
     CallRecord,
     CallState,
     Cause,
     Effect,
+    KeptPromptUse,
     ModelCall,
+    NoteUse,
+    SessionTurn,
     SkillUse,
     TurnRecord,
 )
-from greenroom.protocol.usage import (
-    Usage,
-)
-from greenroom.protocol.wording import (
-    CURRENT,
-    WORDINGS,
-    Wording,
-)
+from greenroom.protocol.usage import Usage
+from greenroom.protocol.wording import CURRENT, WORDINGS, Wording
 
 __all__ = [
     "CURRENT",
@@ -237,6 +203,7 @@ __all__ = [
     "Allow",
     "AmbiguousSkill",
     "Answer",
+    "AnyIntervention",
     "AssistantMessage",
     "BadArguments",
     "BadTool",
@@ -248,15 +215,25 @@ __all__ = [
     "CallId",
     "CallRecord",
     "CallState",
+    "Catalog",
     "Cause",
+    "Commitment",
     "Compaction",
+    "Comparison",
     "Composition",
     "Content",
+    "ContributorOverBudget",
+    "ContributorSpend",
     "ConversationCompacted",
     "Cursor",
+    "DateCrossed",
     "Decision",
     "Deny",
+    "EagerLoad",
+    "EagerRun",
+    "EagerRunMade",
     "Effect",
+    "Egress",
     "EmptyMessage",
     "End",
     "EngineFailed",
@@ -266,7 +243,13 @@ __all__ = [
     "Fault",
     "FaultKind",
     "Function",
+    "Gate",
+    "GateInForce",
     "GreenroomError",
+    "Held",
+    "Hold",
+    "HoldLifted",
+    "HoldPlaced",
     "HostClosed",
     "HostFull",
     "IllegalStep",
@@ -274,7 +257,10 @@ __all__ = [
     "ImagePart",
     "Ingredients",
     "InvalidInput",
+    "KeptPromptUse",
     "KeyReused",
+    "LeftOut",
+    "Like",
     "Limits",
     "Message",
     "MessageAbsorbed",
@@ -289,18 +275,27 @@ __all__ = [
     "ModelFailed",
     "ModelRequest",
     "ModelSwitched",
+    "Moved",
+    "Movement",
     "NotAStore",
+    "NotAuthorized",
+    "Note",
+    "NoteUse",
     "OpaquePart",
     "Outcome",
+    "Outcomes",
     "OverBudget",
     "Owner",
     "Part",
+    "PartSpend",
     "PendingSave",
     "PermissionChanged",
     "Phase",
     "Pick",
+    "Piece",
     "PinnedSkill",
     "Placement",
+    "Plugin",
     "Preset",
     "PresetTable",
     "ProjectionMap",
@@ -329,6 +324,7 @@ __all__ = [
     "SessionOpened",
     "SessionState",
     "SessionSummary",
+    "SessionTurn",
     "SetAside",
     "SkillExpansion",
     "SkillId",
@@ -355,6 +351,7 @@ __all__ = [
     "Text",
     "TextDelta",
     "TextPart",
+    "TimeElapsed",
     "TokenCounter",
     "TokenEstimate",
     "TooLarge",
@@ -372,28 +369,38 @@ __all__ = [
     "TurnRecord",
     "TurnStarted",
     "UnknownAgent",
+    "UnknownContributor",
     "UnknownModel",
     "UnknownPreset",
     "UnknownTool",
     "Usage",
     "UserMessage",
+    "VersionChanged",
+    "VersionTaken",
     "When",
     "Withdrawn",
     "Wording",
     "WouldWaitForItself",
+    "WritesUnapproved",
     "WrongPlacement",
     "canonical_tools",
     "check_contribution",
     "compose",
     "decide",
+    "decode_commitment",
+    "explain",
     "is_blank",
     "is_wider",
+    "kept_spend",
     "package_revision",
+    "personality",
     "pin",
     "render",
     "repair",
     "replay_text",
     "report",
     "request_digest",
+    "spend_of",
+    "stance",
     "text_of",
 ]

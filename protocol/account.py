@@ -18,13 +18,15 @@ from greenroom.protocol.record import (
     Dispatched,
     Ended,
     NotSent,
+    PlatformNote,
     Recalled,
     Responded,
+    Resumed,
     Returned,
     SummaryCall,
 )
 from greenroom.protocol.telling import outcome_of_end
-from greenroom.protocol.turn import CallRecord, ModelCall, TurnRecord
+from greenroom.protocol.turn import CallRecord, KeptPromptUse, ModelCall, NoteUse, TurnRecord
 from greenroom.protocol.usage import Usage
 
 RECALLED: Final = "The message was recalled."
@@ -44,6 +46,10 @@ class _Open:
         self.model_calls: list[ModelCall] = []
         self.absorbed: list[MessageId] = []
         self.usage = Usage()
+        self.gates = [start.gates]
+        self.prompts = [KeptPromptUse(0, start.composition)]
+        self.notes: list[NoteUse] = []
+        self.told(start.notes, 0)
 
     def take(self, record: AnyRecord) -> None:
         match record:
@@ -51,6 +57,8 @@ class _Open:
                 self.responded(record)
             case Asked():
                 self.results(record.results)
+            case Resumed():
+                self.gates.append(record.gates)
             case Returned():
                 self.returned(record)
             case Compacted():
@@ -59,6 +67,11 @@ class _Open:
                 self.ended(record)
             case _:
                 pass
+
+    def told(self, notes: Iterable[PlatformNote], round_: int) -> None:
+        for note in notes:
+            body = msgspec.Raw(bytes(note.body))  # apart from the commit that it was read in
+            self.notes.append(NoteUse(round_, note.kind, note.contributor, body))
 
     def responded(self, record: Responded) -> None:
         message = decode_message(record.body)
@@ -71,10 +84,12 @@ class _Open:
     def returned(self, record: Returned) -> None:
         self.results(record.results)
         self.request, self.round = record.request, record.round + 1
+        self.told(record.notes, self.round)
         self.absorbed.extend(steer.message for steer in record.steers)
 
     def compacted(self, record: Compacted) -> None:
         self.request = record.request or self.request
+        self.prompts.append(KeptPromptUse(self.round, record.composition))
         self.summarised(record.calls)
 
     def summarised(self, calls: Iterable[SummaryCall]) -> None:
@@ -105,7 +120,7 @@ class _Open:
             agent=self.agent,
             model=start.model,
             preset=start.preset,
-            composition=start.composition,
+            prompts=tuple(self.prompts),
             skills=start.skills,
             calls=tuple(self.calls),
             model_calls=tuple(self.model_calls),
@@ -115,6 +130,9 @@ class _Open:
             end=end.end if end else None,
             reason=end.reason if end else "",
             usage=end.usage if end else self.usage,
+            gates=tuple(self.gates),
+            with_person=start.with_person,
+            notes=tuple(self.notes),
         )
 
 

@@ -35,6 +35,11 @@ class AgentDeclaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """Declared to the model; None: every tool of the host."""
     tools_on_demand: tuple[str, ...] = ()
     """Reached through ``load_tools`` and ``use_tool`` only (R195)."""
+    contributors: tuple[str, ...] = ()
+    """Ids of contributors that authors own and that are part of this agent, as a stance is (R140).
+
+    What the operator or the workspace owns reaches every agent.
+    """
     preset: str | None = None
     """The preset of new sessions; None: the strictest of the table (R7)."""
 

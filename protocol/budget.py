@@ -9,8 +9,8 @@ results, adds two numbers (R105). Only a refusal counts again, to say where it a
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NoReturn, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NoReturn, TypeAlias
 
 import msgspec
 
@@ -18,29 +18,25 @@ from greenroom.protocol.composition import Composition, SystemString
 from greenroom.protocol.errors import OverBudget
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.projection import Source
+from greenroom.protocol.tokens import TokenCounter, TokenEstimate, section_tokens
+
+__all__ = [
+    "Budget",
+    "Spend",
+    "SpendTable",
+    "TokenCounter",
+    "TokenEstimate",
+    "budget_of",
+    "check",
+    "images_in",
+    "message_tokens",
+    "request_rows",
+    "room_for_conversation",
+    "spend_table",
+]
 
 RESERVE_DIVISOR: Final = 4
 """At most this part of a window is kept for the answer: in a small one a prompt needs room too."""
-
-
-class TokenCounter(Protocol):
-    """Counts tokens; a host may bring one of its own."""
-
-    def tokens(self, data: bytes | str, /) -> int:
-        """How many tokens ``data`` has at most: an estimate may be high, never low."""
-        ...
-
-
-class TokenEstimate(msgspec.Struct, frozen=True):
-    """Counts by bytes: the default, for models whose tokenizer is not at hand."""
-
-    bytes_per_token: float = 3.0
-    """Low enough that no text in practice has more tokens than that."""
-
-    def tokens(self, data: bytes | str, /) -> int:
-        """The bytes of ``data`` as UTF-8 over ``bytes_per_token``, rounded up."""
-        size = len(data) if isinstance(data, bytes) or data.isascii() else len(data.encode())
-        return math.ceil(size / self.bytes_per_token)
 
 
 class Spend(msgspec.Struct, frozen=True, gc=False):
@@ -184,13 +180,33 @@ def spend_table(
     """
     return SpendTable(
         rows=(
-            *_fixed_rows(composition, system, counter),
-            *_message_rows(messages, sources, counter, image_tokens),
+            *request_rows(
+                composition,
+                system,
+                messages,
+                counter,
+                image_tokens=image_tokens,
+                sources=sources,
+            ),
             Spend("output reserve", "", budget.reserve),
             Spend("safety", "", budget.safety),
         ),
         window=budget.window,
     )
+
+
+def request_rows(
+    composition: Composition,
+    system: SystemString,
+    messages: Sequence[bytes],
+    counter: TokenCounter,
+    *,
+    image_tokens: int = 0,
+    sources: Sequence[Source] = (),
+) -> Iterator[Spend]:
+    """The rows of :func:`spend_table` for what is sent, without reserve and safety."""
+    yield from _fixed_rows(composition, system, counter)
+    yield from _message_rows(messages, sources, counter, image_tokens)
 
 
 _MAYBE_IMAGE: Final = b'"image"'
@@ -201,10 +217,10 @@ _Rows: TypeAlias = Iterable[Spend]
 
 
 def _fixed_rows(composition: Composition, system: SystemString, counter: TokenCounter) -> _Rows:
-    """A row for each section and one for the tools; the blank line after a section is its own."""
+    """A row for each section and one for the tools."""
     owners = {section.name: section.contributor for section in composition.sections}
     for name, text in system.sections:
-        yield Spend(name, owners.get(name, ""), counter.tokens(f"{text}\n\n"))
+        yield Spend(name, owners.get(name, ""), section_tokens(text, counter))
     yield Spend("tools", "", counter.tokens(composition.tools))
 
 
@@ -214,15 +230,16 @@ def _message_rows(
     counter: TokenCounter,
     image_tokens: int,
 ) -> _Rows:
-    """A row for each group of messages, and one for all images."""
-    groups: dict[str, int] = {}
+    """A row for each group of messages (of each contributor), and one for all images."""
+    groups: dict[tuple[str, str], int] = {}
     images = 0
     for index, body in enumerate(messages):
-        group = _group_of(body, sources[index] if sources else None)
-        groups[group] = groups.get(group, 0) + counter.tokens(body)
+        source = sources[index] if sources else None
+        key = _group_of(body, source), "" if source is None else source.contributor
+        groups[key] = groups.get(key, 0) + counter.tokens(body)
         images += images_in(body)
-    for group, tokens in groups.items():
-        yield Spend(group, "", tokens)
+    for (group, contributor), tokens in groups.items():
+        yield Spend(group, contributor, tokens)
     if images:
         yield Spend("images", "", images * image_tokens)
 

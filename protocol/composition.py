@@ -6,7 +6,9 @@ were pinned. It is stored under a digest of all of that, and sessions share it o
 is equal (R56). No clock, id or other thing of one conversation is in it (R65).
 
 What is sent is :func:`render`: the kept sections, and the live ``<permissions>`` behind them, so
-that a switch of the preset moves no kept byte (R17).
+that a switch of the preset moves no kept byte (R17). What stands behind the system string, in the
+opening of each conversation, is kept with it: :func:`opening_texts`, and what is to be loaded, run
+and told before a turn.
 """
 
 import hashlib
@@ -17,7 +19,21 @@ import msgspec
 from msgspec import structs
 
 from greenroom.protocol.agent import AgentDeclaration
-from greenroom.protocol.contributor import Owner, Text, check_contribution, filled, standing
+from greenroom.protocol.condition import VersionChanged
+from greenroom.protocol.contribution import (
+    Contribution,
+    Group,
+    built_in,
+    catalog,
+    of_declaration,
+    of_skill,
+    place_of,
+    skill_section,
+    under,
+)
+from greenroom.protocol.contributor import Declaration, EagerLoad, EagerRun, Note, Owner
+from greenroom.protocol.contributor_rules import check_contribution
+from greenroom.protocol.eager import Given, LeftOut, made_ready
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.errors import SameName, StoreDamaged
 from greenroom.protocol.identity import SkillId
@@ -25,6 +41,7 @@ from greenroom.protocol.permission import Preset, permissions_section
 from greenroom.protocol.placement import Placement
 from greenroom.protocol.prompt_checkpoint import joined
 from greenroom.protocol.skill import PinnedSkill, SkillSummary
+from greenroom.protocol.tokens import TokenCounter, TokenEstimate
 from greenroom.protocol.wording import CURRENT, Wording, one_line, wording_of
 
 PERMISSIONS: Final = "permissions"
@@ -60,7 +77,14 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     tools: bytes = b"[]"
     """From :func:`canonical_tools`."""
     parameters: bytes = b"{}"
-    extra: tuple[Text, ...] = ()
+    extra: tuple[Declaration, ...] = ()
+    """What is installed for this agent and person; its order says nothing."""
+    off: frozenset[str] = frozenset()
+    """Ids of contributors that the workspace switched off, built-in ones too (R141)."""
+    given: Given = Given()
+    """What loads and runs may ask for."""
+    counter: TokenCounter = TokenEstimate()
+    """The model's own, with which its requests are counted (R103)."""
 
 
 class Section(msgspec.Struct, frozen=True, gc=False):
@@ -75,6 +99,14 @@ class Section(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
+class Loaded(msgspec.Struct, frozen=True, gc=False):
+    """What an eager load brought, as the messages that stand in the opening (R142, R143)."""
+
+    contributor: str
+    """``id@version``."""
+    messages: tuple[bytes, ...]
+
+
 class Composition(msgspec.Struct, frozen=True):
     """A kept prompt with all that belongs to it."""
 
@@ -86,6 +118,36 @@ class Composition(msgspec.Struct, frozen=True):
     """The wording version with which everything of its conversations is rendered (R201)."""
     skills: tuple[PinnedSkill, ...] = ()
     """The bound ones; each body stands in the section of its skill."""
+    opening: tuple[Section, ...] = ()
+    """Texts of the conversation: behind the system string, before its first prompt."""
+    eager: tuple[EagerLoad | EagerRun, ...] = ()
+    """What is to be loaded and run when a conversation starts, in this order (R142 to R146)."""
+    approved: tuple[str, ...] = ()
+    """``id@version`` of the runs among them that may call a tool that writes (R149)."""
+    notes: tuple[Note, ...] = ()
+    """What is told before a turn when its condition holds (R151)."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What is installed and is not in it, and why (R103)."""
+    loaded: tuple[Loaded, ...] = ()
+    """What the loads among ``eager`` brought, in their order."""
+
+    @property
+    def contributors(self) -> tuple[str, ...]:
+        """``id@version`` of all that it was composed with, in the order of sharing."""
+        return tuple(section.contributor for section in (*self.sections, *self.opening)) + tuple(
+            declared.key for declared in (*self.eager, *self.notes)
+        )
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of each section that is sent, by its name."""
+        return {section.name: section.text for section in self.sections}
+
+    @property
+    def agent_parts(self) -> tuple[str, ...]:
+        """``id@version`` of all that makes the agent what it is: prompt, skills, stances (R140)."""
+        parts = (section for section in self.sections if section.placement == "agent")
+        return tuple(section.contributor for section in parts)
 
     def skill(self, skill: SkillId) -> PinnedSkill | None:
         """The kept revision of a skill, if the prompt was composed with it (R26)."""
@@ -107,27 +169,66 @@ class SystemString(msgspec.Struct, frozen=True, gc=False):
 def compose(ingredients: Ingredients, wording: Wording = CURRENT) -> Composition:
     """Make the kept prompt: platform, agent, person; in each the order of R63.
 
+    What is over its budget, or asks for what the agent was not given, is left out whole and named
+    in ``left_out``; nothing is ever cut (R103, R144).
+
     Raises:
         SameName: two bound skills of one name, or two contributors of one id (R203).
         WrongPlacement: a text varies by something narrower than where it stands (R134).
+        InvalidInput: a contributor that may not be installed.
     """
-    _refuse_same("bound skill", [one_line(skill.name) for skill in ingredients.bound])
-    _refuse_same("contributor", [text.id for text in ingredients.extra])
-    for text in ingredients.extra:
-        check_contribution(text)
-    sections = (
-        *_platform(ingredients, wording),
-        *_agent(ingredients, wording),
-        *_person(ingredients, wording),
-    )
+    left_out: list[LeftOut] = []
+    sections: list[Section] = []
+    opening: list[Section] = []
+    eager: list[EagerLoad | EagerRun] = []
+    notes: list[Note] = []
+    bound, given = ingredients.bound, ingredients.given
+    for each in contributions(ingredients, wording):
+        declared = each.declared
+        if not each.fits:
+            left_out.append(_over_budget(each))
+        elif isinstance(declared, Note):
+            notes.append(declared)
+        elif isinstance(declared, EagerLoad | EagerRun):
+            ready = made_ready(declared, bound, given)
+            if isinstance(ready, LeftOut):
+                left_out.append(ready)
+            else:
+                eager.append(ready)
+        elif each.text:
+            (opening if each.placement == "conversation" else sections).append(_section(each))
     return Composition(
-        sections=tuple(section for section in sections if section.text),
+        sections=tuple(sections),
         model=ingredients.model,
         tools=ingredients.tools,
         parameters=ingredients.parameters,
         wording=wording.version,
-        skills=ingredients.bound,
+        skills=bound,
+        opening=tuple(opening),
+        eager=tuple(eager),
+        approved=tuple(each.key for each in eager if each.key in given.approved),
+        notes=tuple(notes),
+        left_out=tuple(left_out),
     )
+
+
+def contributions(ingredients: Ingredients, wording: Wording = CURRENT) -> tuple[Contribution, ...]:
+    """All that would be composed, built in and installed, in the order in which it stands (R139).
+
+    What has no text and what is over its budget is listed too, with what it costs; what the
+    workspace switched off is not (R141).
+
+    Raises:
+        As :func:`compose`.
+    """
+    _refuse_same("bound skill", [one_line(skill.name) for skill in ingredients.bound])
+    _refuse_same("contributor", [declared.id for declared in ingredients.extra])
+    for declared in ingredients.extra:
+        check_contribution(declared)
+    listed = (*_built_ins(ingredients, wording), *_installed(ingredients, wording))
+    # Binding decides of a skill, which may be called like anything.
+    on = [one for one in listed if one.group == "skill" or one.id not in ingredients.off]
+    return tuple(sorted(on, key=place_of))
 
 
 def render(composition: Composition, preset: Preset, *, with_person: bool) -> SystemString:
@@ -151,10 +252,32 @@ def render(composition: Composition, preset: Preset, *, with_person: bool) -> Sy
     return SystemString(sections, joined(sections))
 
 
+def opening_texts(composition: Composition) -> tuple[str, ...]:
+    """The texts of a conversation's opening, in their order, as they stand behind the note label.
+
+    They are the same for every conversation that shares the composition (R214); the label
+    (``Wording.note_label``) is put in front of the first, once, by whoever projects the opening.
+    """
+    return tuple(section.text for section in composition.opening)
+
+
 def encode_composition(composition: Composition) -> bytes:
-    """The bytes that are stored: equal for equal compositions, each body in them once."""
+    """The bytes that are stored: equal for equal compositions, each body in them once.
+
+    A field that came later than others is written only if it holds something, so that what was
+    stored before has the digest that it had.
+    """
     skills = tuple(structs.replace(skill, body="") for skill in composition.skills)
-    return msgspec.msgpack.encode(structs.replace(composition, skills=skills))
+    wire = {
+        name: value
+        for name in _FIELDS
+        if (value := getattr(composition, name)) or name not in _LATER
+    }
+    return msgspec.msgpack.encode({**wire, "skills": skills})
+
+
+_FIELDS: Final = tuple(field.name for field in structs.fields(Composition))
+_LATER: Final = frozenset(("opening", "eager", "approved", "notes", "left_out", "loaded"))
 
 
 def decode_composition(data: bytes) -> Composition:
@@ -165,9 +288,10 @@ def decode_composition(data: bytes) -> Composition:
     """
     try:
         lean = msgspec.msgpack.decode(data, type=Composition)
-        texts = {section.contributor: section.text for section in lean.sections}
+        texts = {section.name: section.text for section in lean.sections}
         skills = tuple(
-            structs.replace(skill, body=_body_in(texts[_key(skill)])) for skill in lean.skills
+            structs.replace(skill, body=_body_in(texts[skill_section(skill)]))
+            for skill in lean.skills
         )
     except (msgspec.MsgspecError, UnicodeError, KeyError, RecursionError) as error:
         raise StoreDamaged(
@@ -193,47 +317,39 @@ def canonical_tools(declarations: Iterable[ToolDeclaration]) -> bytes:
     return encode_sorted([{"type": "function", "function": structs.asdict(tool)} for tool in tools])
 
 
-# --- the three parts, in the order of sharing ----------------------------------------------------
+# --- what it is made of ---------------------------------------------------------------------------
 
 
-def _platform(ingredients: Ingredients, wording: Wording) -> Iterator[Section]:
+def _built_ins(ingredients: Ingredients, wording: Wording) -> Iterator[Contribution]:
+    counter = ingredients.counter
+
+    def part(id_: Group, placement: Placement, owner: Owner, text: str) -> Contribution:
+        return built_in(id_, placement, owner, text, counter)
+
     preamble = wording.preamble if ingredients.preamble is None else ingredients.preamble
-    yield _built_in("preamble", "platform", "operator", preamble.strip())
-    yield from _texts(ingredients, "platform", wording)
-
-
-def _agent(ingredients: Ingredients, wording: Wording) -> Iterator[Section]:
-    yield _built_in("agent", "agent", "author", ingredients.agent.prompt.strip())
-    for skill in ingredients.bound:
-        text = _under(skill_heading(skill, wording), skill.body)
-        yield Section(f"skill:{skill.id}", "agent", "author", _key(skill), text)
-    lines = _catalog_lines(ingredients.catalog, wording)
-    text = _under(wording.catalog_heading, wording.catalog_intro, lines) if lines else ""
-    yield _built_in("catalog", "agent", "workspace", text)
-    yield from _texts(ingredients, "agent", wording)
-
-
-def _person(ingredients: Ingredients, wording: Wording) -> Iterator[Section]:
-    lines = _catalog_lines(ingredients.person_catalog, wording)
-    heading, intro = wording.person_catalog_heading, wording.person_catalog_intro
-    text = _under(heading, intro, lines) if lines else ""
-    yield _built_in("person-catalog", "person", "workspace", text)
+    yield part("preamble", "platform", "operator", preamble.strip())
+    yield part("agent", "agent", "author", ingredients.agent.prompt.strip())
+    for place, skill in enumerate(ingredients.bound):
+        yield of_skill(skill, under(skill_heading(skill, wording), skill.body), place, counter)
+    head = wording.catalog_heading, wording.catalog_intro
+    text = catalog(head, ingredients.catalog, wording)
+    yield part("catalog", "agent", "workspace", text)
+    head = wording.person_catalog_heading, wording.person_catalog_intro
+    text = catalog(head, ingredients.person_catalog, wording)
+    yield part("person-catalog", "person", "workspace", text)
     instructions = ingredients.instructions.strip()
-    text = _under(wording.instructions_heading, instructions) if instructions else ""
-    yield _built_in("project-instructions", "person", "workspace", text)
-    yield _built_in("person", "person", "person", ingredients.person_text.strip())
-    yield from _texts(ingredients, "person", wording)
-
-
-def _texts(ingredients: Ingredients, placement: Placement, wording: Wording) -> Iterator[Section]:
-    """The installed texts of one placement, by priority, owner and id."""
-    values = {"agent": ingredients.agent.name, "person": ingredients.person or ""}
-    here = (text for text in ingredients.extra if text.placement == placement)
-    for text in sorted(here, key=standing):
-        words = filled(text.text.strip(), values)
-        if text.heading and words:
-            words = _under(wording.section_heading.format(heading=one_line(text.heading)), words)
-        yield Section(f"text:{text.id}", placement, text.owner, text.key, words)
+    text = under(wording.instructions_heading, instructions) if instructions else ""
+    yield part("project-instructions", "person", "workspace", text)
+    yield part("person", "person", "person", ingredients.person_text.strip())
+    changed = Note(
+        id="version-changed",
+        version=wording.version,
+        owner="operator",
+        placement="message",
+        condition=VersionChanged(),
+        text=wording.version_changed,
+    )
+    yield of_declaration(changed, {}, counter, wording)
 
 
 def skill_heading(skill: PinnedSkill, wording: Wording) -> str:
@@ -241,34 +357,31 @@ def skill_heading(skill: PinnedSkill, wording: Wording) -> str:
     return wording.section_heading.format(heading=one_line(skill.name))
 
 
-def _catalog_lines(skills: Iterable[SkillSummary], wording: Wording) -> str:
-    return "\n".join(
-        wording.catalog_line.format(
-            id=one_line(skill.id),
-            name=one_line(skill.name),
-            description=one_line(skill.description),
-        )
-        for skill in sorted(skills, key=lambda skill: skill.id)
+def _installed(ingredients: Ingredients, wording: Wording) -> Iterator[Contribution]:
+    values = {"agent": ingredients.agent.name, "person": ingredients.person or ""}
+    for declared in ingredients.extra:
+        yield of_declaration(declared, values, ingredients.counter, wording)
+
+
+def _section(contribution: Contribution) -> Section:
+    return Section(
+        contribution.section,
+        contribution.placement,
+        contribution.owner,
+        contribution.key,
+        contribution.text,
     )
 
 
-def _built_in(name: str, placement: Placement, owner: Owner, text: str) -> Section:
-    """A section of a contributor that is part of greenroom: its content is its version."""
-    version = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Section(name, placement, owner, f"{name}@{version}", text)
-
-
-def _under(heading: str, *parts: str) -> str:
-    return "\n\n".join([heading, *filter(None, parts)])
+def _over_budget(contribution: Contribution) -> LeftOut:
+    budget = contribution.budget or 0
+    sentence = f"It needs {contribution.tokens:,} tokens; its budget is {budget:,}."
+    return LeftOut(contribution.key, "over_budget", sentence, contribution.tokens, budget)
 
 
 def _body_in(text: str) -> str:
     """The body of a bound skill in its section: what follows the heading's one line."""
     return text.partition("\n\n")[2]
-
-
-def _key(skill: PinnedSkill) -> str:
-    return f"{skill.id}@{skill.revision}"
 
 
 def _refuse_same(what: str, names: Sequence[str]) -> None:

@@ -11,8 +11,9 @@ from typing import Final, TypeVar
 import msgspec
 
 from greenroom.protocol.errors import InvalidInput, StoreDamaged
+from greenroom.protocol.header import Header
 from greenroom.protocol.message import AssistantMessage, Message, ToolMessage, UserMessage
-from greenroom.protocol.record import AnyRecord, Header
+from greenroom.protocol.record import AnyRecord
 
 T = TypeVar("T")
 
@@ -62,6 +63,18 @@ def decode(data: bytes, type_: type[T], what: str = "value") -> T:
         return msgspec.json.decode(data, type=type_)
     except _FAULTS as error:
         raise InvalidInput(f"This is not a {what}: {type(error).__name__}.", what=what) from error
+
+
+def decode_stored(data: bytes, decoder: msgspec.json.Decoder[T], what: str) -> T:
+    """Read one of our values that was stored by :func:`encode`.
+
+    Raises:
+        StoreDamaged: it is none; ``what`` names it (R92).
+    """
+    try:
+        return decoder.decode(data)
+    except _FAULTS as error:
+        raise StoreDamaged(f"A stored {what} cannot be read: {type(error).__name__}.") from error
 
 
 def encode_message(message: UserMessage | AssistantMessage | ToolMessage) -> bytes:

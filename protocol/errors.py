@@ -3,13 +3,12 @@
 Each error carries a stable ``code`` (for programs), an HTTP ``status`` (for servers), a ``way_out``
 (one sentence: what to do now; its kind's, unless the raiser gives one that fits better) and
 ``facts`` (what a person is shown). Its text names the thing, is no secret and is never parsed.
-
 :class:`Refused` is the caller's to change and nothing was stored; :class:`ModelFailed` is the
 provider's; :class:`StoreFailed` the machine's; :class:`SessionFailed` ours or a tool's (R232).
 """
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class GreenroomError(Exception):
@@ -21,10 +20,8 @@ class GreenroomError(Exception):
 
     def __init__(self, sentence: str, /, *, way_out: str | None = None, **facts: object) -> None:
         super().__init__(sentence)
-        self.sentence = sentence
-        self.facts = facts
-        if way_out is not None:
-            self.way_out = way_out
+        self.sentence, self.facts = sentence, facts
+        self.way_out = self.way_out if way_out is None else way_out
 
     def __str__(self) -> str:
         between = "" if self.sentence.endswith("\n") else " "  # behind a list or a table
@@ -146,6 +143,13 @@ class PendingSave(Busy):
 
     code = "pending_save"
     way_out = "Call flush(); it writes what is kept in memory and runs nothing again."
+
+
+class Held(Busy):
+    """A hold keeps the session from this; ``facts`` say which, who placed it and why (R159)."""
+
+    code = "held"
+    way_out = "Wait until the hold is lifted; a message that is sent is kept until then."
 
 
 class QueueFull(Refused):
@@ -271,15 +275,12 @@ class ModelFailed(GreenroomError):
         sentence: str,
         /,
         *,
-        way_out: str | None = None,
         temporary: bool = False,
         retry_after: float | None = None,
-        **facts: object,
+        **more: Any,
     ) -> None:
-        facts |= {"temporary": temporary, "retry_after": retry_after}
-        super().__init__(sentence, way_out=way_out, **facts)
-        self.temporary = temporary
-        self.retry_after = retry_after
+        super().__init__(sentence, **more, temporary=temporary, retry_after=retry_after)
+        self.temporary, self.retry_after = temporary, retry_after
 
 
 class EngineFailed(ModelFailed):

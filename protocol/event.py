@@ -113,6 +113,16 @@ class ToolReturned(NumberedEvent, tag="tool_returned", frozen=True, gc=False):
     content: str
 
 
+class EagerRunMade(NumberedEvent, tag="eager_run_made", frozen=True, gc=False):
+    """A contributor's tool was run when the conversation began; its result is in the opening."""
+
+    contributor: str
+    call: CallId
+    tool: str
+    state: CallState
+    content: str
+
+
 class QuestionAsked(NumberedEvent, tag="question_asked", frozen=True, gc=False):
     """A call waits for an answer, and its turn with it (R161, R224)."""
 
@@ -181,6 +191,7 @@ Event: TypeAlias = (
     | Replied
     | ToolCalled
     | ToolReturned
+    | EagerRunMade
     | QuestionAsked
     | QuestionSettled
     | TurnEnded

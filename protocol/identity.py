@@ -6,7 +6,7 @@ by its place in the conversation, never by a random value.
 """
 
 import hashlib
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -41,9 +41,23 @@ def call_id(turn: TurnId, round_: int, place: int) -> CallId:
 
 
 def call_key(session: SessionId, call: CallId) -> str:
-    """A name for one call that no other call of any session has; equal over a crash (R220)."""
-    named = msgspec.json.encode((session.tenant, session.key, call))
-    return hashlib.sha256(named).hexdigest()
+    """A name for one call that no other call of any session has; equal over a crash (R220).
+
+    It begins with the :func:`session_mark`, so whoever has only this finds the session by it.
+    """
+    return session_mark(session) + _digest((session.tenant, session.key, call))
+
+
+def session_mark(session: SessionId) -> str:
+    """What the :func:`call_key` of every call of a session begins with."""
+    return _digest((session.tenant, session.key))
+
+
+MARK_CHARACTERS: Final = 32
+
+
+def _digest(names: tuple[str, ...]) -> str:
+    return hashlib.sha256(msgspec.json.encode(names)).hexdigest()[:MARK_CHARACTERS]
 
 
 def check_name(name: object, what: str, limits: Limits = DEFAULT_LIMITS) -> str:

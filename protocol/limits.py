@@ -58,8 +58,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """All files of one skill package."""
     skill_files_max: int = 2_000
     """Files of one skill package."""
+    gates_max: int = 1_000
+    """Gates of one file, a workspace's or a skill's (R155)."""
+    egress_hosts_max: int = 1_000
+    """Hosts in a workspace's egress list (R158)."""
+    holds_max: int = 1_000
+    """Holds in force at once in one store (R159)."""
+    resumed_per_second: float = 100.0
+    """How many sessions with something to do go on in a second after a hold is lifted (R239)."""
     project_instructions_bytes_max: int = 262_144
     """Project instruction files of one session, all together."""
+    plugin_bytes_max: int = 16_777_216
+    """All files of one plugin, unpacked."""
+    plugin_file_bytes_max: int = 1_048_576
+    """One file of a plugin: whoever approves it is shown all of it."""
+    plugin_files_max: int = 2_000
+    """Files and folders of one plugin."""
+    plugins_max: int = 256
+    """Versions of plugins that one workspace was ever offered."""
+    contributors_max: int = 1_000
+    """Versions of contributors that one workspace has published."""
     record_bytes_max: int = 67_108_864
     """One commit of one session, encoded."""
     tool_seconds_max: float = 600.0

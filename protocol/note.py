@@ -16,10 +16,10 @@ from greenroom.protocol.record import NoteKind, PlatformNote
 from greenroom.protocol.wording import Wording, one_line
 
 
-def note(kind: NoteKind, text: str, wording: Wording) -> PlatformNote:
-    """A note that says ``text`` under the platform's label."""
-    body = encode_message(UserMessage(f"{wording.note_label} {text}"))
-    return PlatformNote(kind, msgspec.Raw(body))
+def note(kind: NoteKind, words: str, *, contributor: str = "", about: str = "") -> PlatformNote:
+    """A note that is ``words``, which stand under the platform's label already."""
+    body = encode_message(UserMessage(words))
+    return PlatformNote(kind, msgspec.Raw(body), contributor, about)
 
 
 def approvals_note(
@@ -32,4 +32,6 @@ def approvals_note(
             lines.append(wording.approved.format(tool=tool, by=one_line(answer.by)))
         elif isinstance(answer, Deny):
             lines.append(wording.declined.format(tool=tool, by=one_line(answer.by)))
-    return (note("approvals", " ".join(lines), wording),) if lines else ()
+    if not lines:
+        return ()
+    return (note("approvals", f"{wording.note_label} {' '.join(lines)}"),)

@@ -22,6 +22,8 @@ saving_questions   what a round asks about is on its way, with the results that 
 parked             a turn waits for answers; it has no task, and needs no place in memory (R161)
 saving_outcomes    results, steers and the next request's digest are on their way
 settling           the end of the turn is on its way
+held               a hold keeps it still: what is sent is accepted and waits, nothing else may be
+                   changed (R159)
 unsaved            something could not be written and is kept; only ``flush`` leads on
 set_aside          the session cannot be read back; it takes nothing
 closed             the actor is gone
@@ -51,6 +53,7 @@ class Phase(StrEnum):
     PARKED = "parked"
     SAVING_OUTCOMES = "saving_outcomes"
     SETTLING = "settling"
+    HELD = "held"
     UNSAVED = "unsaved"
     SET_ASIDE = "set_aside"
     CLOSED = "closed"
@@ -77,6 +80,8 @@ class Step(StrEnum):
     REPEATED = "repeated"
     SAVE_FAILED = "save_failed"
     FLUSHED = "flushed"
+    HOLD = "hold"
+    LIFT = "lift"
     CLOSE = "close"
 
 
@@ -88,6 +93,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
         _S.TAKE: _P.DRAFTING,
         _S.CONFIGURE: _P.CONFIGURING,
         _S.COMPACT: _P.COMPACTING,
+        _S.HOLD: _P.HELD,
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
     },
@@ -144,6 +150,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
     },
+    _P.HELD: {_S.LIFT: _P.IDLE, _S.CLOSE: _P.CLOSED},
     _P.UNSAVED: {_S.FLUSHED: _P.IDLE, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
     _P.SET_ASIDE: {_S.CLOSE: _P.CLOSED},
     _P.CLOSED: {},
@@ -178,6 +185,7 @@ BUSY: Final[Mapping[Phase, str]] = {
     _P.PARKED: "a turn is parked until its questions are answered",
     _P.OPENING: "it is being read back",
     _P.CONFIGURING: "a setting is being saved",
+    _P.HELD: "it is held",
     _P.UNSAVED: "a save is pending",
     _P.SET_ASIDE: "it is set aside",
     _P.CLOSED: "it is closed",

@@ -17,7 +17,7 @@ from greenroom.protocol.command import Pick
 from greenroom.protocol.composition import Composition, skill_heading
 from greenroom.protocol.encoding import decode_message, encode_message
 from greenroom.protocol.errors import StoreDamaged
-from greenroom.protocol.identity import SkillId
+from greenroom.protocol.identity import SkillId, TurnId
 from greenroom.protocol.message import (
     AssistantMessage,
     Content,
@@ -56,6 +56,10 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     message: int | None = None
     """Its place among the conversation's messages; None for what is not one of them."""
     expansion: SkillExpansion | None = None
+    turn: TurnId | None = None
+    """The turn in which it came; None: it was imported."""
+    contributor: str = ""
+    """``id@version`` of what declared it, if it is no message of the conversation."""
 
 
 class ProjectionMap(msgspec.Struct, frozen=True, gc=False):

@@ -4,7 +4,7 @@ Sections come from the composer, by name; nothing ever takes a rendered string a
 checkpoints of a session the exact system string of each of its requests is rebuilt (R72).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -32,6 +32,53 @@ class SystemPromptCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """Changed sections by name; None for a removed one."""
     order: tuple[str, ...] | None = None
     """The names of all sections in order, where the order or the set changed."""
+
+
+class KeptCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A checkpoint as it is stored: a text that stands in the composition is named only (P107).
+
+    So the text of an agent is stored once for all its sessions, and not with each of them.
+    """
+
+    message_count: int
+    timestamp: int
+    sections: dict[str, str | None]
+    """Changed sections whose text is not the composition's; None for a removed one."""
+    kept: tuple[str, ...] = ()
+    """Changed sections that say what the composition of that request says under their name."""
+    order: tuple[str, ...] | None = None
+
+
+def lean(checkpoint: SystemPromptCheckpoint, kept: Mapping[str, str]) -> KeptCheckpoint:
+    """The checkpoint without what ``kept``, the composition's texts by section, says as well."""
+    named = [name for name, text in checkpoint.sections.items() if text and kept.get(name) == text]
+    return KeptCheckpoint(
+        checkpoint.message_count,
+        checkpoint.timestamp,
+        {name: text for name, text in checkpoint.sections.items() if name not in named},
+        tuple(named),
+        checkpoint.order,
+    )
+
+
+def whole(checkpoint: KeptCheckpoint, kept: Mapping[str, str]) -> SystemPromptCheckpoint:
+    """The checkpoint that :func:`lean` was given, from the same composition's texts.
+
+    Raises:
+        BrokenMetadata: they do not hold a section that it names.
+    """
+    try:
+        named = {name: kept[name] for name in checkpoint.kept}
+    except KeyError as error:
+        raise BrokenMetadata(
+            f"A prompt checkpoint names the section {error}, which its composition has not."
+        ) from None
+    return SystemPromptCheckpoint(
+        checkpoint.message_count,
+        checkpoint.timestamp,
+        {**named, **checkpoint.sections},
+        checkpoint.order,
+    )
 
 
 def joined(sections: NamedSections) -> str:

@@ -89,7 +89,7 @@ class Question(msgspec.Struct, frozen=True):
     expires: int | None = None
     """Milliseconds since 1970, UTC: settled by policy after this. None: it waits for ever."""
     text: str = ""
-    """What is waited for, in the tool's own words."""
+    """What is waited for, in the tool's own words; or what the gate that asks says."""
     answer: Settlement | None = None
     """None while it is open; once set it stays, and a later answer gets this one (R223)."""
     answered: int | None = None
@@ -111,16 +111,37 @@ def call_digest(tool: str, arguments: str) -> str:
     return hashlib.sha256(msgspec.json.encode((tool, arguments))).hexdigest()
 
 
+def asking_of(
+    name: str,
+    kind: Kind,
+    call: CallId,
+    tool: str,
+    arguments: str,
+    text: str = "",
+    expires: int | None = None,
+) -> Asking:
+    """A question of a call, bound to exactly that call."""
+    digest = call_digest(tool, arguments)
+    return Asking(name, kind, call, tool, arguments, digest, text, expires)
+
+
 def fits(kind: Kind, answer: Answer) -> bool:
     """Whether a question of that kind can be answered so."""
     return isinstance(answer, Allow | Deny if kind == "approval" else Result | Failure)
 
 
-def overdue(question: Question) -> Answer:
-    """How a question is settled that nobody answered in its time (R223, R224)."""
-    if question.kind == "approval":
+def overdue(kind: Kind) -> Answer:
+    """How a question of that kind is settled that nobody answered in its time (R223, R224)."""
+    if kind == "approval":
         return Deny(POLICY, "Nobody answered in time.")
     return Failure("The result did not come in time.", POLICY)
+
+
+def in_time(asking: Asking, answer: Answer, now: int) -> Answer:
+    """The answer that counts: nobody's, once the question has expired (P131)."""
+    if asking.expires is not None and asking.expires <= now:
+        return overdue(asking.kind)
+    return answer
 
 
 POLICY = "greenroom"

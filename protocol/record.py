@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from greenroom.protocol.command import By, Pick
-from greenroom.protocol.identity import CallId, MessageId, TurnId
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.identity import CallId, MessageId, SkillId, TurnId
+from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
@@ -57,6 +57,8 @@ class Accepted(Record, tag="accepted", frozen=True):
     key: str | None = None
     waits: bool = False
     """It is to have a turn of its own (R119)."""
+    stops: TurnId | None = None
+    """The turn that it interrupts: that one ends, whatever becomes of the host meanwhile (R178)."""
 
 
 class Recalled(Record, tag="recalled", frozen=True):
@@ -67,8 +69,8 @@ class Recalled(Record, tag="recalled", frozen=True):
     by: str | None = None
 
 
-NoteKind: TypeAlias = Literal["approvals"]
-"""Why a note was made: what was answered about calls of the turn (R154, R160)."""
+NoteKind: TypeAlias = Literal["approvals", "declared"]
+"""Why a note was made: what was answered about calls (R160); a declared condition holds (R151)."""
 
 
 class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -77,6 +79,10 @@ class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     kind: NoteKind
     body: msgspec.Raw
     """The user message as encoded JSON, label and all."""
+    contributor: str = ""
+    """``id@version`` of what declared it; empty: it is the platform's own."""
+    about: str = ""
+    """What had moved when it was told: it is not told again about the same (R152)."""
 
 
 class Dispatched(Record, tag="dispatched", frozen=True):
@@ -94,12 +100,53 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     request: str
     """Digest of the request that follows this commit (R196)."""
     snapshot: RuntimeContextSnapshot | None = None
-    checkpoint: SystemPromptCheckpoint | None = None
+    checkpoint: KeptCheckpoint | None = None
     skills: tuple[SkillUse, ...] = ()
     with_person: bool = False
     """Whether the person's part of the kept prompt is sent (R57, R137)."""
     notes: tuple[PlatformNote, ...] = ()
     """What the platform says before the message (R151)."""
+    gates: str = ""
+    """Digest of what the turn committed to, a blob of the store; empty where the preset alone
+    decides (R77, R155)."""
+
+
+class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The one result of one call (R175)."""
+
+    call: CallId
+    body: msgspec.Raw
+    """The tool message as encoded JSON: what the model is sent."""
+    state: CallState = "done"
+    object: str | None = None
+    """Digest of the whole result where the model got only its head (R193)."""
+    mended: bool = False
+    tool: str | None = None
+    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
+    skill: SkillId | None = None
+    """The skill that the result brought into the conversation, if it did (R155)."""
+
+
+class EagerBegun(Record, tag="eager_begun", frozen=True):
+    """An eager run that writes is about to start: after a crash it may have happened (R146)."""
+
+    at: int
+    contributor: str
+    call: CallId
+
+
+class EagerRan(Record, tag="eager_ran", frozen=True):
+    """An eager run has its outcome, once for the conversation, whatever comes of its prompt."""
+
+    at: int
+    contributor: str
+    """``id@version``."""
+    tool: str
+    body: msgspec.Raw
+    """The call, as the assistant message that stands in the opening."""
+    result: CallResult
+    left_out: str = ""
+    """Why it is not sent: its result is over its budget; with the figures (R103)."""
 
 
 class NotSent(Record, tag="not_sent", frozen=True):
@@ -137,20 +184,6 @@ class Responded(Record, tag="responded", frozen=True):
     mended: bool = False
     """The text held what cannot be stored, and was made valid (R194)."""
     cause: Cause = "turn"
-
-
-class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The one result of one call (R175)."""
-
-    call: CallId
-    body: msgspec.Raw
-    """The tool message as encoded JSON: what the model is sent."""
-    state: CallState = "done"
-    object: str | None = None
-    """Digest of the whole result where the model got only its head (R193)."""
-    mended: bool = False
-    tool: str | None = None
-    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
 
 
 class Steer(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -195,6 +228,8 @@ class Answered(Record, tag="answered", frozen=True):
     turn: TurnId
     question: str
     answer: Answer
+    object: str | None = None
+    """Digest of the whole of a result of which the answer has only the head (R193)."""
 
 
 class Resumed(Record, tag="resumed", frozen=True):
@@ -205,7 +240,9 @@ class Resumed(Record, tag="resumed", frozen=True):
     preset: str
     intents: tuple[CallId, ...] = ()
     """Approved calls of tools that write: after a crash these may have happened (P133)."""
-    checkpoint: SystemPromptCheckpoint | None = None
+    checkpoint: KeptCheckpoint | None = None
+    gates: str = ""
+    """As in :class:`Dispatched`: what it committed to anew."""
 
 
 class SummaryCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -241,7 +278,7 @@ class Compacted(Record, tag="compacted", frozen=True):
     """The turn inside of which it was made, or for whose dispatch."""
     request: str = ""
     """Digest of the turn's request that follows at once, in place of the one that did not fit."""
-    checkpoint: SystemPromptCheckpoint | None = None
+    checkpoint: KeptCheckpoint | None = None
     """From the last dispatched system string to that of ``calls``, and of ``request`` (R70)."""
 
     @property
@@ -325,6 +362,8 @@ AnyRecord: TypeAlias = (
     Opened
     | Accepted
     | Recalled
+    | EagerBegun
+    | EagerRan
     | Dispatched
     | NotSent
     | Responded
@@ -341,31 +380,3 @@ AnyRecord: TypeAlias = (
     | LegacyContext
     | Deleted
 )
-
-
-class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is replaced with each commit: all that reading a passive session's state needs (R219).
-
-    Fields are only ever appended, since it is an array on disk.
-    """
-
-    agent: str
-    person: str | None
-    preset: str
-    model: str | None
-    created: int
-    turns: int = 0
-    """Turns begun, refused ones too."""
-    users: int = 0
-    """User messages in the conversation: the next ordinal (R50)."""
-    messages: int = 0
-    """Messages in the conversation (R94)."""
-    open_turn: TurnId | None = None
-    """A turn that was dispatched and has no end yet: interrupted, if nobody runs it."""
-    composition: str | None = None
-    with_person: bool = False
-    labels: dict[str, str] = {}
-    title: str | None = None
-    usage: Usage = Usage()
-    parked: int | None = None
-    """The open turn waits for answers; its records follow the commit of this number (R223)."""

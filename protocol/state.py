@@ -18,7 +18,8 @@ class SessionSummary(msgspec.Struct, frozen=True):
     model: str | None
     """The model chosen for it; None: its agent's."""
     phase: str
-    """A live session's phase; of a passive one ``idle``, ``queued`` or ``interrupted``.
+    """A live session's phase; of a passive one ``idle``, ``queued``, ``held``, ``parked`` or
+    ``interrupted``.
 
     ``set_aside``: its header cannot be read, and all but its name is unknown (R92).
     """
@@ -48,7 +49,10 @@ class SessionState(msgspec.Struct, frozen=True):
     user_messages: int
     queued: int
     running: TurnId | None
+    """The turn that runs, or is parked until its questions are answered."""
     has_pending_save: bool
     """Something is not on disk yet; ``flush()`` writes it (R84)."""
     cursor: Cursor
     """``events(after=cursor)`` goes on from here without gap or repeat."""
+    hold: str | None = None
+    """The id of the hold that keeps it from starting turns (R159)."""

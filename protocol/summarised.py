@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from greenroom.protocol.compaction import piece_of, summary_request
 from greenroom.protocol.errors import Missing
-from greenroom.protocol.prompt_checkpoint import replay_text
-from greenroom.protocol.rebuild import Projector, SentRequest, checkpoints_of, composition_from
+from greenroom.protocol.projector import Projector
+from greenroom.protocol.prompt_checkpoint import joined, replay, whole
+from greenroom.protocol.rebuild import SentRequest, checkpoints_of, composition_from
 from greenroom.protocol.record import AnyRecord, Compacted, SummaryCall
 from greenroom.protocol.request import request_digest
 from greenroom.protocol.wording import wording_of
@@ -39,20 +40,33 @@ def summary_request_at(
     start, so_far = _before(record.calls[:number])
     composition = composition_from(record.composition, blob)
     projector = Projector(composition, record.model).take(records[:place])
-    part = projector.chunks[: projector.place_of(record.before)]
-    checkpoints = checkpoints_of(records[:place])
+    # What every conversation opens with is not summarised: it stays in front (R113).
+    part = projector.chunks[projector.opening : projector.place_of(record.before)]
+    checkpoints = checkpoints_of(records[:place], blob)
     if record.checkpoint is not None:
-        checkpoints.append(record.checkpoint)
+        checkpoints.append(whole(record.checkpoint, composition.texts))
+    sections = replay(checkpoints)
     request = summary_request(
         composition,
-        replay_text(checkpoints),
+        joined(sections),
         wording_of(composition.wording),
         piece_of(part, start, made.until),
         so_far=so_far,
         changed=record.changed,
         removed=record.removed,
     )
-    return SentRequest(record.turn or 0, number, request, made.request, request_digest(request))
+    return SentRequest(
+        record.turn or 0,
+        number,
+        request,
+        made.request,
+        request_digest(request),
+        composition,
+        sections,
+        # Pieces are cut to what a request can hold, so only the whole part has a map.
+        (),
+        "",
+    )
 
 
 def _before(calls: Sequence[SummaryCall]) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.parked import Since
-from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
+from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.record import (
     Answered,
     AnyRecord,
@@ -42,7 +42,13 @@ class Tally:
         self.since: list[Since] = []
         """The records of the open turn, behind its dispatch; and what made room for that."""
         self.snapshots: list[RuntimeContextSnapshot] = []
-        self.checkpoints: list[SystemPromptCheckpoint] = []
+        self.checkpoints: list[tuple[str, KeptCheckpoint]] = []
+        """Each with the digest of the composition whose texts it names."""
+        self.settled: int | None = None
+        """When the last turn ended, in milliseconds since 1970 (UTC)."""
+        self.told: dict[str, str] = {}
+        """By contributor, what its note was last told about, since the prompt was composed."""
+        self._composition = ""
         for record in records:
             step = self._STEPS.get(type(record))
             if step is not None:
@@ -58,10 +64,14 @@ class Tally:
         self.users += 1
         self.messages += 1
         self.turns = record.turn
+        if record.composition != self._composition:
+            self._composition, self.told = record.composition, {}
+        if record.notes:
+            self.told.update((note.contributor, note.about) for note in record.notes if note.about)
         if record.snapshot is not None:
             self.snapshots.append(record.snapshot)
         if record.checkpoint is not None:
-            self.checkpoints.append(record.checkpoint)
+            self.checkpoints.append((self._composition, record.checkpoint))
 
     def _responded(self, record: Responded) -> None:
         self.messages += 1
@@ -81,16 +91,18 @@ class Tally:
 
     def _resumed(self, record: Resumed) -> None:
         if record.checkpoint is not None:
-            self.checkpoints.append(record.checkpoint)
+            self.checkpoints.append((self._composition, record.checkpoint))
         self.since.append(record)
 
     def _compacted(self, record: Compacted) -> None:
+        self._composition, self.told = record.composition, {}
         if record.request and record.checkpoint is not None:
-            self.checkpoints.append(record.checkpoint)
+            self.checkpoints.append((record.composition, record.checkpoint))
         self.since.append(record)
 
     def _ended(self, record: Ended) -> None:
         self.open_turn, self.since = None, []
+        self.settled = record.at
         self.messages += len(record.results)
 
     def _not_sent(self, record: NotSent) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.event import (
     ConversationCompacted,
+    EagerRunMade,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -37,6 +38,7 @@ from greenroom.protocol.record import (
     Compacted,
     Deleted,
     Dispatched,
+    EagerRan,
     Ended,
     ModelChanged,
     NotSent,
@@ -168,6 +170,22 @@ class Teller:
                 MessageAbsorbed(self._session, self._next(), record.at, steer.message, record.turn)
             )
 
+    def _ran(self, record: EagerRan) -> None:
+        message = decode_message(record.result.body)
+        assert isinstance(message, ToolMessage)
+        self.told.append(
+            EagerRunMade(
+                self._session,
+                self._next(),
+                record.at,
+                record.contributor,
+                record.result.call,
+                record.tool,
+                record.result.state,
+                message.content,
+            )
+        )
+
     def _asked(self, record: Asked) -> None:
         self._results(record)
         for question in shown(self._session, record.turn, record.at, record.questions):
@@ -250,6 +268,7 @@ class Teller:
         Opened: _opened,
         Accepted: _accepted,
         Recalled: _recalled,
+        EagerRan: _ran,
         Dispatched: _dispatched,
         NotSent: _not_sent,
         Responded: _responded,

@@ -5,8 +5,8 @@ received, plus the results that greenroom wrote for calls without one, and nothi
 ``transcript_of`` also shows what was queued, recalled or not sent, with picks and marks (R98).
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,7 @@ from greenroom.protocol.record import (
     CallResult,
     Compacted,
     Dispatched,
+    EagerRan,
     Ended,
     Imported,
     LegacyContext,
@@ -32,14 +33,23 @@ from greenroom.protocol.record import (
 )
 
 Origin: TypeAlias = Literal[
-    "person", "host", "model", "tool", "greenroom", "imported", "legacy", "note", "compaction"
+    "person",
+    "host",
+    "model",
+    "tool",
+    "greenroom",
+    "imported",
+    "legacy",
+    "note",
+    "eager",
+    "compaction",
 ]
 Mark: TypeAlias = Literal["", "queued", "recalled", "not sent", "absorbed"]
 
 WRITTEN_BY_US = frozenset({"not_run", "unknown", "refused", "declined"})
 """Call states whose result greenroom wrote, not the tool (R90, R173, R175)."""
 
-_BESIDE = frozenset({"legacy", "note", "compaction"})
+_BESIDE = frozenset({"legacy", "note", "eager", "compaction"})
 """Origins of what the platform says: in the transcript, and no message of the conversation."""
 
 
@@ -58,6 +68,8 @@ class TranscriptEntry(msgspec.Struct, frozen=True):
     at: int = 0
     reason: str = ""
     """Why a message was not sent."""
+    contributor: str = ""
+    """``id@version`` of who brought it, where a contributor did."""
 
 
 class _Reader:
@@ -69,40 +81,51 @@ class _Reader:
         self.accepted: dict[MessageId, Accepted] = {}
 
     def take(self, record: AnyRecord) -> None:
-        match record:
-            case Accepted():
-                self.accepted[record.message] = record
-            case Dispatched(turn=turn, message=message, ordinal=ordinal, notes=notes, at=at):
-                self._notes(notes, turn, at)
-                self._user(message, turn, ordinal, "")
-            case Responded(turn=turn, body=body, at=at):
-                self.entries.append(
-                    TranscriptEntry("model", decode_message(body), turn=turn, at=at)
-                )
-            case Returned(turn=turn, results=results, steers=steers, at=at, notes=notes):
-                self._results(results, turn, at)
-                self._notes(notes, turn, at)
-                for steer in steers:
-                    self._user(steer.message, turn, steer.ordinal, "absorbed")
-            case (
-                Asked(turn=turn, results=results, at=at) | Ended(turn=turn, results=results, at=at)
-            ):
-                self._results(results, turn, at)
-            case NotSent(turn=turn, message=message, reason=reason):
-                self._user(message, turn, None, "not sent", reason)
-            case Recalled(message=message):
-                self._user(message, None, None, "recalled")
-            case Compacted(turn=turn, at=at):
-                shown = UserMessage(record.summary)
-                self.entries.append(TranscriptEntry("compaction", shown, turn=turn, at=at))
-            case Imported(body=body, ordinal=ordinal, at=at):
-                entry = TranscriptEntry("imported", decode_message(body), ordinal=ordinal, at=at)
-                self.entries.append(entry)
-            case LegacyContext(snapshot=snapshot):
-                shown = UserMessage(snapshot.content)
-                self.entries.append(TranscriptEntry("legacy", shown, at=snapshot.timestamp))
-            case _:
-                pass
+        step = self._STEPS.get(type(record))
+        if step is not None:
+            step(self, record)
+
+    def _accept(self, record: Accepted) -> None:
+        self.accepted[record.message] = record
+
+    def _ran(self, record: EagerRan) -> None:
+        for body in (record.body, record.result.body):
+            self._beside("eager", body, None, record.at, record.contributor)
+
+    def _dispatch(self, record: Dispatched) -> None:
+        self._notes(record.notes, record.turn, record.at)
+        self._user(record.message, record.turn, record.ordinal, "")
+
+    def _respond(self, record: Responded) -> None:
+        self.entries.append(
+            TranscriptEntry("model", decode_message(record.body), turn=record.turn, at=record.at)
+        )
+
+    def _return(self, record: Returned) -> None:
+        self._results(record)
+        self._notes(record.notes, record.turn, record.at)
+        for steer in record.steers:
+            self._user(steer.message, record.turn, steer.ordinal, "absorbed")
+
+    def _not_sent(self, record: NotSent) -> None:
+        self._user(record.message, record.turn, None, "not sent", record.reason)
+
+    def _recall(self, record: Recalled) -> None:
+        self._user(record.message, None, None, "recalled")
+
+    def _compact(self, record: Compacted) -> None:
+        shown = UserMessage(record.summary)
+        self.entries.append(TranscriptEntry("compaction", shown, turn=record.turn, at=record.at))
+
+    def _import(self, record: Imported) -> None:
+        message = decode_message(record.body)
+        self.entries.append(
+            TranscriptEntry("imported", message, ordinal=record.ordinal, at=record.at)
+        )
+
+    def _legacy(self, record: LegacyContext) -> None:
+        shown = UserMessage(record.snapshot.content)
+        self.entries.append(TranscriptEntry("legacy", shown, at=record.snapshot.timestamp))
 
     def _user(
         self,
@@ -119,16 +142,25 @@ class _Reader:
             del self.accepted[message]
         self.entries.append(_entry_of(accepted, turn, ordinal, mark, reason))
 
-    def _results(self, results: Sequence[CallResult], turn: TurnId, at: int) -> None:
-        for result in results:
+    def _results(self, record: Returned | Asked | Ended) -> None:
+        for result in record.results:
             origin: Origin = "greenroom" if result.state in WRITTEN_BY_US else "tool"
-            self.entries.append(TranscriptEntry(origin, self._whole(result), turn=turn, at=at))
+            self.entries.append(
+                TranscriptEntry(origin, self._whole(result), turn=record.turn, at=record.at)
+            )
 
     def _notes(self, notes: Sequence[PlatformNote], turn: TurnId, at: int) -> None:
         for each in notes:
-            self.entries.append(
-                TranscriptEntry("note", decode_message(each.body), turn=turn, at=at)
-            )
+            self._beside("note", each.body, turn, at, each.contributor)
+
+    def _beside(
+        self, origin: Origin, body: msgspec.Raw, turn: TurnId | None, at: int, contributor: str
+    ) -> None:
+        """What the platform or a contributor said: no message of the conversation."""
+        message = decode_message(body)
+        self.entries.append(
+            TranscriptEntry(origin, message, turn=turn, at=at, contributor=contributor)
+        )
 
     def _whole(self, result: CallResult) -> Message:
         """A result as the tool gave it, also where the model was sent its head only (R193)."""
@@ -136,6 +168,22 @@ class _Reader:
         if data is None:
             return decode_message(result.body)
         return ToolMessage(result.call, data.decode())
+
+    _STEPS: ClassVar[Mapping[type, Callable[..., None]]] = {
+        Accepted: _accept,
+        EagerRan: _ran,
+        Dispatched: _dispatch,
+        Responded: _respond,
+        Asked: _results,
+        Returned: _return,
+        Ended: _results,
+        NotSent: _not_sent,
+        Recalled: _recall,
+        Compacted: _compact,
+        Imported: _import,
+        LegacyContext: _legacy,
+    }
+    """What each record adds; a record that is not here adds nothing."""
 
     def waiting(self) -> Iterable[TranscriptEntry]:
         not_sent = {entry.id for entry in self.entries if entry.mark == "not sent"}

@@ -4,7 +4,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from greenroom.protocol.identity import CallId, MessageId, SkillId, Slug, TurnId
+from greenroom.protocol.identity import CallId, MessageId, SessionId, SkillId, Slug, TurnId
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.receipt import End
 from greenroom.protocol.usage import Usage
 
@@ -23,6 +24,30 @@ class SkillUse(msgspec.Struct, frozen=True, gc=False):
     slug: Slug
     revision: str
     source: Literal["composition", "person"]
+
+
+class KeptPromptUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A kept prompt, and the round from which a turn's requests were sent with it (R77)."""
+
+    round: int
+    """0: the turn began with it."""
+    composition: str
+    """Its digest."""
+    contributors: tuple[str, ...] = ()
+    """``id@version`` of what of it reached the turn, in the order of sharing."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What was installed and did not come into it, with the figures (R103)."""
+
+
+class NoteUse(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A note that a turn was told, and the round whose request was the first to hold it (R77)."""
+
+    round: int
+    kind: str
+    contributor: str = ""
+    """``id@version`` of what declared it; empty: it is the platform's own."""
+    body: msgspec.Raw = msgspec.Raw(b"null")
+    """The user message as encoded JSON, which is sent from then on."""
 
 
 class ModelCall(msgspec.Struct, frozen=True, gc=False):
@@ -53,8 +78,8 @@ class TurnRecord(msgspec.Struct, frozen=True):
     agent: str
     model: str
     preset: str
-    composition: str
-    """Digest of the kept composition."""
+    prompts: tuple[KeptPromptUse, ...]
+    """The kept prompt that it began with, and each that it was composed to inside."""
     skills: tuple[SkillUse, ...]
     calls: tuple[CallRecord, ...]
     model_calls: tuple[ModelCall, ...]
@@ -65,3 +90,33 @@ class TurnRecord(msgspec.Struct, frozen=True):
     end: End | None
     reason: str
     usage: Usage
+    gates: tuple[str, ...] = ()
+    """Digests of what it committed to, when it began and each time it went on; each names a blob
+    of the store. An empty one: there the preset alone decided (R77, R155)."""
+    with_person: bool = False
+    """Whether the person's part of the kept prompt was sent."""
+    notes: tuple[NoteUse, ...] = ()
+
+    @property
+    def composition(self) -> str:
+        """Digest of the kept composition that the turn began with."""
+        return self.prompts[0].composition
+
+    @property
+    def contributors(self) -> tuple[str, ...]:
+        """``id@version`` of all that shaped it: by its kept prompts, and by what it was told."""
+        kept = [each for prompt in self.prompts for each in prompt.contributors]
+        told = [note.contributor for note in self.notes if note.contributor]
+        return tuple(dict.fromkeys([*kept, *told]))
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What was installed and did not reach it."""
+        return tuple(dict.fromkeys(each for prompt in self.prompts for each in prompt.left_out))
+
+
+class SessionTurn(msgspec.Struct, frozen=True, gc=False):
+    """A turn in a listing over many sessions."""
+
+    session: SessionId
+    turn: TurnRecord

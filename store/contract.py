@@ -113,7 +113,26 @@ class ForkFrom(msgspec.Struct, frozen=True, gc=False):
     terms: frozenset[tuple[str, str]] = frozenset()
 
 
-Operation: TypeAlias = Create | Claim | Enqueue | Commit | Release | Delete | ForkFrom
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """Something that stands in the store as a whole, under a kind and a key."""
+
+    kind: str
+    key: str
+    value: bytes | None
+    """In an operation None removes it."""
+
+
+class Enter(msgspec.Struct, frozen=True, gc=False):
+    """Enter something in the journal, with what stands from then on: of no session (R242).
+
+    Where something is to be removed that does not stand, nothing is written (``Absent``).
+    """
+
+    entry: bytes
+    standing: tuple[Standing, ...] = ()
+
+
+Operation: TypeAlias = Create | Claim | Enqueue | Commit | Release | Delete | ForkFrom | Enter
 
 # --- verdicts: what became of them --------------------------------------------------------------
 
@@ -165,7 +184,10 @@ class Known(msgspec.Struct, frozen=True, gc=False):
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
-    """A release, delete or fork was done; ``number`` is its place in the order (0: none)."""
+    """A release, delete or fork was done; ``number`` is its place in the order (0: none).
+
+    Of an entry in the journal: its place there.
+    """
 
     number: int = 0
 
@@ -242,6 +264,13 @@ class QueueEntry(msgspec.Struct, frozen=True, gc=False):
     records: bytes
 
 
+class JournalEntry(msgspec.Struct, frozen=True, gc=False):
+    """One entry of the journal; its numbers are its own, from 1."""
+
+    number: int
+    entry: bytes
+
+
 class Space(msgspec.Struct, frozen=True, gc=False):
     """What the store takes on disk, in bytes."""
 
@@ -289,7 +318,10 @@ class Store(Protocol):
     def offer(self, operation: Commit, then: Callable[[CommitVerdict], object], /) -> None: ...
     @overload
     def offer(
-        self, operation: Release | Delete | ForkFrom, then: Callable[[OtherVerdict], object], /
+        self,
+        operation: Release | Delete | ForkFrom | Enter,
+        then: Callable[[OtherVerdict], object],
+        /,
     ) -> None: ...
 
     def look(self, session: SessionId, /) -> Stored | Gone | Absent:
@@ -322,6 +354,14 @@ class Store(Protocol):
 
     def feed(self, after: int = 0, /, *, limit: int = 1_000) -> list[Entry]:
         """The next commits of all sessions with a number above ``after``, in store order."""
+        ...
+
+    def standing(self, kind: str, /) -> list[Standing]:
+        """What stands of a kind, in the order in which it was set."""
+        ...
+
+    def journal(self, after: int = 0, /, *, limit: int = 1_000) -> list[JournalEntry]:
+        """The next entries of the journal with a number above ``after``."""
         ...
 
     def last_number(self) -> int:

@@ -37,6 +37,8 @@ class Kind(IntEnum):
     BLOB = 7
     TERMSET = 8
     ERASING = 9
+    JOURNAL = 10
+    STANDING = 11
     ENTRY_CREATED = 16
     ENTRY_COMMITTED = 17
     ENTRY_QUEUED = 18

@@ -328,6 +328,11 @@ def _opening_failed(path: Path, error: lmdb.Error) -> StoreFailed:
         return taken(path, (path / OWNER_FILE).read_text() if _has_owner(path) else "")
     if isinstance(error, lmdb.InvalidError | lmdb.CorruptedError | lmdb.PageNotFoundError):
         return StoreDamaged(f"The store {path.name!r} cannot be read: {told}.")
+    if isinstance(error, lmdb.NotFoundError):
+        return StoreUnavailable(
+            f"The store {path.name!r} was made by an earlier greenroom and lacks a table.",
+            way_out="Open it for writing once, as a host does: what is lacking is made then.",
+        )
     if isinstance(error, lmdb.VersionMismatchError):
         return StoreTooNew(f"The file of store {path.name!r} has another version of LMDB: {told}.")
     return StoreUnavailable(f"The store {path.name!r} cannot be opened: {told}.")

@@ -13,8 +13,18 @@ from typing import Final
 
 from greenroom.protocol.identity import SessionId
 from greenroom.store import schema
-from greenroom.store.contract import Absent, Entry, Gone, Known, QueueEntry, Stored
+from greenroom.store.contract import (
+    Absent,
+    Entry,
+    Gone,
+    JournalEntry,
+    Known,
+    QueueEntry,
+    Standing,
+    Stored,
+)
 from greenroom.store.envelope import Kind, damaged, unseal_as
+from greenroom.store.journal import entries, standing
 from greenroom.store.rows import (
     Head,
     Row,
@@ -120,6 +130,16 @@ class Reads:
                     name = names[row.session] = _name(view, row.session)
                 entries.append(Entry(number_of(key), name, row.records))
         return entries
+
+    def standing(self, kind: str, /) -> list[Standing]:
+        """What stands of a kind, in the order in which it was set."""
+        with self.view() as view:
+            return standing(view, kind)
+
+    def journal(self, after: int = 0, /, *, limit: int = 1_000) -> list[JournalEntry]:
+        """The next entries of the journal with a number above ``after`` (R242)."""
+        with self.view() as view:
+            return list(entries(view, after, limit))
 
     def last_number(self) -> int:
         """The number of the newest durable commit."""

@@ -20,6 +20,8 @@ holds      session (8) + SHA-256 (32)          nothing
 terms      term (16) + tenant (16) + session   nothing
 termsets   session (8)                         the session's terms, to replace them
 erasing    session (8)                         number of the next entry to remove
+journal    number (8)                          an intervention: who, why, when
+standing   kind (16) + key (16)                number of the journal's entry, key, value
 =========  ==================================  ==================================================
 
 Why one log and not a range of keys for each session: appended entries of all sessions share pages,
@@ -63,9 +65,11 @@ HOLDS: Final = Table("holds")
 TERMS: Final = Table("terms")
 TERMSETS: Final = Table("termsets")
 ERASING: Final = Table("erasing")
+JOURNAL: Final = Table("journal")
+STANDING: Final = Table("standing")
 TABLES: Final = (
     *(META, LOG, HEADS, NAMES, IDS, QUEUE, KEYS),
-    *(BLOBS, HOLDERS, HOLDS, TERMS, TERMSETS, ERASING),
+    *(BLOBS, HOLDERS, HOLDS, TERMS, TERMSETS, ERASING, JOURNAL, STANDING),
 )
 
 FORMAT: Final = 1
@@ -116,6 +120,16 @@ def queue_seq(key: bytes) -> int:
 def idempotency_key(session: bytes, key: str) -> bytes:
     """Where a used idempotency key of a session lies."""
     return session + digest(key)
+
+
+def kind_key(kind: str) -> bytes:
+    """What the keys of all that stands of a kind begin with."""
+    return digest(kind)
+
+
+def standing_key(kind: str, key: str) -> bytes:
+    """Where something lies that stands in the store as a whole."""
+    return kind_key(kind) + digest(key)
 
 
 def term(kind: str, value: str) -> bytes:

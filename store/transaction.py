@@ -19,6 +19,7 @@ from greenroom.store.contract import Absent, Done, Fenced, Gone, KeyEntry, Known
 from greenroom.store.envelope import Kind, seal
 from greenroom.store.erasure import Erase, begin_erasing, erase_some
 from greenroom.store.group import Unfinished
+from greenroom.store.journal import enter
 from greenroom.store.rows import (
     Head,
     pack_head,
@@ -156,6 +157,10 @@ class Transaction:
     def erase(self, operation: Erase) -> Done | Unfinished:
         """Remove the next few rows of a deleted session."""
         return erase_some(self.tables, operation)
+
+    def enter(self, operation: contract.Enter) -> contract.OtherVerdict:
+        """Enter something in the journal, and change what stands with it (R242)."""
+        return enter(self.tables, operation, RECORD_BYTES_MAX)
 
     # --- messages and commits -------------------------------------------------------------------
 
@@ -358,5 +363,6 @@ _STEPS: Final[dict[type, Callable[[Transaction, Any], Verdict | Unfinished]]] = 
     contract.Release: Transaction.release,
     contract.Delete: Transaction.delete,
     contract.ForkFrom: Transaction.fork,
+    contract.Enter: Transaction.enter,
     Erase: Transaction.erase,
 }

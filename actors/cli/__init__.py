@@ -1,4 +1,4 @@
-"""The commands: ``greenroom demo``, ``chat``, ``sessions``, ``show``, ``request``, ``schema``.
+"""The commands: ``greenroom demo``, ``chat``, ``sessions``, ``show``, ``hold`` and the others.
 
 They are the one part of greenroom that needs cyclopts and rich (the extra ``cli``), so nothing of
 either is imported until a command runs.

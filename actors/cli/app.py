@@ -14,7 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from greenroom.actors import Workspace, World
-from greenroom.actors.cli import asked, looking
+from greenroom.actors.cli import asked, holding, looking, prompts
 from greenroom.actors.cli import chat as chatting
 from greenroom.actors.cli import compact as compacting
 from greenroom.actors.cli import demo as demonstrating
@@ -24,10 +24,12 @@ from greenroom.actors.cli.exits import USAGE
 from greenroom.actors.cli.faults import BadOption, told
 from greenroom.actors.cli.options import Common, ModelChoice, Stored
 from greenroom.actors.cli.places import data_folder, default_store, own_sample
+from greenroom.actors.cli.plugins import plugin
 from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.streams import OutputLost
 from greenroom.actors.cli.words import console, stamp
+from greenroom.protocol.hold import Running
 from greenroom.protocol.identity import DEFAULT_TENANT
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 
@@ -55,6 +57,7 @@ app: Final = App(
     result_action="return_value",
     help_format="plaintext",
 )
+app.command(plugin)
 
 
 def run_command(arguments: list[str]) -> int:
@@ -129,7 +132,11 @@ def chat(
     new = f"chat-{stamp(world.now())}-{world.new_id()[:4]}"
     key = new if session is None else session
     again = _again(workspace, key, store, choice)
-    whom = chatting.Whom(key=key, agent=agent, person=person, preset=preset, again=again)
+    where = [] if store is None else ["--store", str(store)]
+    answers = shlex.join(["greenroom", "answer", *where])
+    whom = chatting.Whom(
+        key=key, agent=agent, person=person, preset=preset, again=again, answers=answers
+    )
 
     async def go() -> int:
         if not key:
@@ -261,20 +268,94 @@ def answer(
 ) -> int:
     """Answer a question of a store that no host holds; its turn goes on with the next host."""
     options = options or Stored()
-    who = by or getuser()
-    given: list[Answer] = [
-        *([Allow(who)] if allow else []),
-        *([] if deny is None else [Deny(who, deny)]),
-        *([] if result is None else [Result(result, who)]),
-        *([] if failure is None else [Failure(failure, who)]),
-    ]
 
     async def go() -> int:
+        who = by or _logged_in()
+        given: list[Answer] = [
+            *([Allow(who)] if allow else []),
+            *([] if deny is None else [Deny(who, deny)]),
+            *([] if result is None else [Result(result, who)]),
+            *([] if failure is None else [Failure(failure, who)]),
+        ]
         if len(given) != 1:
             raise BadOption("Say one of --allow, --deny WHY, --result TEXT, --failure WHY.")
         return await asked.answer(console(), options, question, given[0])
 
     return run(go, debug=options.debug)
+
+
+def _logged_in() -> str:
+    try:
+        return getuser()
+    except (KeyError, OSError, ImportError):  # whoever runs it has a number and no name
+        raise BadOption("Say who answers: --by NAME.") from None
+
+
+@app.command
+def hold(
+    *,
+    reason: Annotated[str, Parameter(help="Why; told to whoever is refused.")],
+    skill: Annotated[str | None, Parameter(help="Only sessions that show it.")] = None,
+    agent: Annotated[str | None, Parameter(help="Only sessions of this agent.")] = None,
+    label: Annotated[
+        tuple[str, ...], Parameter(help="NAME=VALUE; only sessions with it. May be repeated.")
+    ] = (),
+    running: Annotated[
+        Running, Parameter(help="What becomes of turns that run when it is placed in a host.")
+    ] = "finish",
+    by: Annotated[str | None, Parameter(help="Who holds; by default who is logged in.")] = None,
+    options: Stored | None = None,
+) -> int:
+    """Hold sessions of a store that no host holds: they take messages and start no turn."""
+    options = options or Stored()
+
+    async def go() -> int:
+        pairs = [each.partition("=") for each in label]
+        if not all(name and sign for name, sign, _ in pairs):
+            raise BadOption("--label is NAME=VALUE.")
+        labels = {name: value for name, _, value in pairs}
+        return await holding.hold(
+            console(),
+            options,
+            skill=skill,
+            agent=agent,
+            labels=labels,
+            running=running,
+            reason=reason,
+            by=by or getuser(),
+        )
+
+    return run(go, debug=options.debug)
+
+
+@app.command
+def lift(
+    hold: Annotated[str, Parameter(help="Its id, as `greenroom holds` lists it.")],
+    /,
+    *,
+    reason: Annotated[str, Parameter(help="Why.")] = "",
+    by: Annotated[str | None, Parameter(help="Who lifts; by default who is logged in.")] = None,
+    options: Stored | None = None,
+) -> int:
+    """Lift a hold of a store that no host holds; what it held goes on with the next host."""
+    options = options or Stored()
+    command = partial(holding.lift, console(), options, hold, reason=reason, by=by or getuser())
+    return run(command, debug=options.debug)
+
+
+@app.command
+def holds(
+    *,
+    past: Annotated[
+        bool, Parameter(negative=(), help="All that was ever held and lifted.")
+    ] = False,
+    json: Annotated[bool, Parameter(negative=(), help="One JSON object a line.")] = False,
+    options: Stored | None = None,
+) -> int:
+    """List what holds sessions of a store: who, when and why."""
+    options = options or Stored()
+    command = partial(holding.holds, console(), options, past=past, as_json=json)
+    return run(command, debug=options.debug)
 
 
 @app.command
@@ -286,3 +367,7 @@ def schema(*, common: Common | None = None) -> int:  # noqa: ARG001 - every comm
         return 0
 
     return run(write)
+
+
+for command in (prompts.explain, prompts.kept_prompt, prompts.contributors, prompts.spend):
+    app.command(command)

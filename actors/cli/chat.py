@@ -2,8 +2,9 @@
 
 import signal
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,9 +28,10 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
+from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase
-from greenroom.protocol.question import Allow, Deny, Question
-from greenroom.protocol.receipt import Cursor, Receipt
+from greenroom.protocol.question import Allow, Answer, Deny, Question
+from greenroom.protocol.receipt import Cursor
 
 DESCRIPTION_SHOWN: Final = 90
 NOBODY: Final = "Nobody could be asked: the words came from no terminal."
@@ -50,6 +52,8 @@ class Whom:
     preset: str | None
     again: str
     """The command that goes on with it."""
+    answers: str
+    """The command that answers what its turns ask."""
 
 
 async def chat(
@@ -65,7 +69,7 @@ async def chat(
         open_host(kept, workspace=workspace, models=models) as host,
     ):
         session = await _opened(host, workspace, whom)
-        return await Chat(console, workspace, host, session, whom.again).run()
+        return await Chat(console, host, session, whom.again, whom.answers).run()
 
 
 async def _opened(host: Host, workspace: Workspace, whom: Whom) -> Session:
@@ -84,11 +88,12 @@ class Chat:
     """One person at one session."""
 
     console: Console
-    workspace: Workspace
     host: Host
     session: Session
     again: str
     """The command that goes on with the conversation."""
+    answers: str
+    """The command that answers what its turns ask."""
     view: View = attrs.field(init=False)
     typed: TypedLines = attrs.field(init=False)
     _answering: bool = False
@@ -98,6 +103,9 @@ class Chat:
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     _one_at_a_time: trio.Lock = attrs.field(factory=trio.Lock)
     """A person is asked one thing after the other."""
+    _undecided: int = 0
+    """Calls that the person is asked about, or will be."""
+    _decided: trio.Event = attrs.field(factory=trio.Event)
 
     def __attrs_post_init__(self) -> None:
         self.view = View(self.console)
@@ -113,7 +121,6 @@ class Chat:
             await nursery.start(self._interrupts)
             nursery.start_soon(self.typed.read)
             with self._scope:
-                await self._waiting()
                 await self._lines()
             nursery.cancel_scope.cancel()
         if self._left:
@@ -147,14 +154,22 @@ class Chat:
     # --- lines --------------------------------------------------------------------------------
 
     async def _lines(self) -> None:
-        while (text := await self.typed.next()) is not None:
-            try:
-                if not await self._take(text):
-                    return
-            except* GreenroomError as group:
-                for cause in causes_of(group):
-                    assert isinstance(cause, GreenroomError)
-                    self.view.say(said(cause), "red")
+        with self._telling():
+            await self._waiting()
+        stays = True
+        while stays and (text := await self.typed.next()) is not None:
+            with self._telling():
+                stays = await self._take(text)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What is refused is said, and the chat goes on."""
+        try:
+            yield
+        except* GreenroomError as group:
+            for cause in causes_of(group):
+                assert isinstance(cause, GreenroomError)
+                self.view.say(said(cause), "red")
 
     def _ask_for_line(self) -> None:
         if sys.stdin.isatty():
@@ -185,9 +200,9 @@ class Chat:
 
     async def _list_skills(self) -> None:
         state = await self.session.state()
-        agent = self.workspace.agent(state.agent)
+        agent = self._workspace.agent(state.agent)
         for skill in (
-            each for part in self.workspace.skills_for(agent, state.person) for each in part
+            each for part in self._workspace.skills_for(agent, state.person) for each in part
         ):
             self.view.note(f"${skill.slug}  {short(skill.description, DESCRIPTION_SHOWN)}")
 
@@ -195,28 +210,65 @@ class Chat:
         if preset:
             await self.session.set_permission_preset(preset)
         chosen = (await self.session.state()).preset
-        for each in self.workspace.presets.presets:
+        for each in self._workspace.presets.presets:
             sign = "*" if each.id == chosen else " "
             self.view.note(f"{sign} {each.id}  {each.label}")
+
+    @property
+    def _workspace(self) -> Workspace:
+        """As it stands now: it is read anew before each message."""
+        return self.host.services.workspace
+
+    async def _read_anew(self) -> None:
+        """What was edited meanwhile is in force from the next message on, whole or not at all."""
+        try:
+            changes = await self.host.reload()
+        except GreenroomError as error:
+            self.view.say(f"The workspace stays as it was: {error}", "red")
+        else:
+            if not changes.is_empty:
+                self.view.note(f"· read anew: {changes}")
 
     # --- an answer ----------------------------------------------------------------------------
 
     async def _waiting(self) -> None:
         """A turn that waits for answers since it was left: they are asked for first."""
         state = await self.session.state()
-        if state.phase == Phase.PARKED and state.running is not None:
-            asked = [each async for each in self.host.questions() if each.session == state.session]
-            async with self._answered():
-                await self._follow(state.cursor, state.running, asked)
+        if state.phase == Phase.PARKED:
+            asked = await self._open_questions()
+            async with self._answered() as scope:
+                await self._follow(state.cursor, scope, asked, turn=state.running)
+
+    async def _open_questions(self) -> list[Question]:
+        return [each async for each in self.host.questions() if each.session == self.session.id]
 
     async def _say(self, words: str, skills: tuple[str, ...]) -> None:
         self._unanswered = True
+        await self._read_anew()
         receipt = await self.session.prompt(words, skills=skills)
+        asked: list[Question] = []
+        phase = (await self.session.state()).phase
+        if phase == Phase.HELD:
+            await self._tell_of_holds()
+            return
+        if phase == Phase.PARKED:
+            self.view.note("it waits behind a turn that is not answered yet")
+            asked = await self._open_questions()
         async with self._answered() as scope, trio.open_nursery() as nursery:
-            nursery.start_soon(self._show, receipt, scope)
+            nursery.start_soon(
+                partial(self._follow, receipt.cursor, scope, asked, message=receipt.message)
+            )
             # A turn that cannot be saved ends without an event: who waits is told.
             outcome = await self.session.outcome(receipt)
             self._unanswered = outcome.end != "done"
+
+    async def _tell_of_holds(self) -> None:
+        """The message is kept; nobody can lift a hold while this has the store."""
+        held = (await self.session.state()).hold
+        async for each in self.host.holds():
+            if each.id == held:
+                self.view.note(f"held by {each.by}: {plain(each.reason)}")
+                self.view.note(f"the message waits; to let it go on: greenroom lift {each.id}")
 
     @asynccontextmanager
     async def _answered(self) -> AsyncGenerator[trio.CancelScope]:
@@ -229,58 +281,84 @@ class Chat:
             self._answering = False
             self.view.fresh_line()
 
-    async def _show(self, receipt: Receipt, scope: trio.CancelScope) -> None:
-        """Show what happens until the turn that took the message has ended, or nobody answers."""
-        async for event in self.session.events(after=receipt.cursor):
-            self.view.show(event)
-            match event:
-                case (
-                    TurnStarted(turn=turn, message=message)
-                    | MessageAbsorbed(turn=turn, message=message)
-                ) if message == receipt.message:
-                    await self._follow(event.cursor, turn, [])
-                    if (await self.session.state()).phase == Phase.PARKED:
-                        scope.cancel()
-                    return
-                case MessageNotSent(message=message) if message == receipt.message:
-                    return
-                case _:
-                    pass
+    async def _follow(
+        self,
+        after: Cursor,
+        waiting: trio.CancelScope,
+        asked: list[Question],
+        *,
+        message: MessageId | None = None,
+        turn: TurnId | None = None,
+    ) -> None:
+        """Show what happens, and ask what is asked, until the turn (or the message's) has ended.
 
-    async def _follow(self, after: Cursor, turn: int, asked: list[Question]) -> None:
-        """Show a turn to its end and ask what it asks; it ends early where nobody can answer."""
+        ``waiting`` is cancelled where nobody here can answer.
+        """
         async with trio.open_nursery() as nursery:
             for question in asked:
-                nursery.start_soon(self._decide, question, nursery.cancel_scope)
+                self._ask(question, nursery, waiting)
             async for event in self.session.events(after=after):
                 self.view.show(event)
                 match event:
+                    case (
+                        TurnStarted(turn=taking, message=taken)
+                        | MessageAbsorbed(turn=taking, message=taken)
+                    ) if taken == message:
+                        turn = taking
                     case QuestionAsked(question=question):
-                        nursery.start_soon(self._decide, question, nursery.cancel_scope)
+                        self._ask(question, nursery, waiting)
+                    case MessageNotSent(message=refused) if refused == message:
+                        break
                     case TurnEnded(turn=ended) if ended == turn:
-                        nursery.cancel_scope.cancel()
+                        break
                     case _:
                         pass
+            nursery.cancel_scope.cancel()
 
-    async def _decide(self, question: Question, following: trio.CancelScope) -> None:
+    # --- what a turn asks ---------------------------------------------------------------------
+
+    def _ask(self, question: Question, nursery: trio.Nursery, waiting: trio.CancelScope) -> None:
+        if question.kind == "approval":
+            self._undecided += 1
+            nursery.start_soon(self._decide, question, waiting)
+        else:
+            self.view.note(f"waits for the result of {question.tool}: {plain(question.text)}")
+            self.view.note(f"to bring it: {self.answers} {question.id} --result TEXT")
+            nursery.start_soon(self._leave_to_others, waiting)
+
+    async def _leave_to_others(self, waiting: trio.CancelScope) -> None:
+        """What is left to be answered cannot be answered here."""
+        while self._undecided:
+            await self._decided.wait()
+        waiting.cancel()
+
+    async def _decide(self, question: Question, waiting: trio.CancelScope) -> None:
         """Ask the person whether a call may run, one call after the other."""
-        if question.kind == "result":
-            self.view.note(f"waits for the result of {question.tool}: {question.text}")
-            return
+        try:
+            async with self._one_at_a_time:
+                answer = await self._answer_to(question)
+                if answer is None:
+                    self.view.note(f"to answer later: {self.answers} {question.id} --allow")
+                    waiting.cancel()
+                    return
+                await self.session.answer(question.id, answer)
+        finally:
+            self._undecided -= 1
+            self._decided.set()
+            self._decided = trio.Event()
+
+    async def _answer_to(self, question: Question) -> Answer | None:
+        """What the person says; None: the input has ended."""
         by = (await self.session.state()).person or PERSON
         if not sys.stdin.isatty():
             self.view.note(f"{question.tool} is declined: nobody is there to be asked")
-            await self.session.answer(question.id, Deny(by, NOBODY))
-            return
-        async with self._one_at_a_time:
-            self.view.say(f"{question.tool} {plain(question.arguments)}", "bold")
-            self.view.note("may it run? yes, or no and why")
-            line = await self.typed.next()
+            return Deny(by, NOBODY)
+        self.view.say(f"{question.tool} {plain(question.arguments)}", "bold")
+        self.view.note("may it run? yes, or no and why")
+        line = await self.typed.next()
         if line is None:
-            self.view.note(f"to answer later: greenroom answer {question.id} --allow")
-            following.cancel()
-            return
+            return None
         said = line.strip()
-        reason = "" if said.lower() in _NO else said
-        answer = Allow(by) if said.lower() in _YES else Deny(by, reason)
-        await self.session.answer(question.id, answer)
+        if said.lower() in _YES:
+            return Allow(by)
+        return Deny(by, "" if said.lower() in _NO else said)

@@ -18,7 +18,7 @@ from rich.console import Console
 from greenroom.actors.cli.options import Stored as Options
 from greenroom.actors.cli.stores import open_store
 from greenroom.actors.cli.tables import cells_of, open_table
-from greenroom.actors.cli.transcript import print_conversation
+from greenroom.actors.cli.transcript import print_conversation, shaped_if_kept
 from greenroom.actors.cli.words import counted, moment, named
 from greenroom.actors.cli.wrapping import wrapped
 from greenroom.actors.reading import summary_of
@@ -66,12 +66,17 @@ async def open_reading(options: Options) -> AsyncGenerator[Store]:
         NotAStore: there is none; and whatever else :func:`open_store` raises.
     """
     if options.store is None and not await trio.Path(options.path).exists():
-        raise NotAStore(
-            f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.",
-            way_out="Begin one there, or give the folder of another with --store.",
-        )
+        raise nothing_kept(options)
     async with open_store(options.path, read_only=True) as store:
         yield store
+
+
+def nothing_kept(options: Options) -> NotAStore:
+    """What there is to say where no store was made yet."""
+    return NotAStore(
+        f"Nothing was kept yet: `greenroom chat` makes a store at {options.path}.",
+        way_out="Begin one there, or give the folder of another with --store.",
+    )
 
 
 def found(store: Store, tenant: str, key: str) -> Found:
@@ -164,7 +169,8 @@ async def show(
         turns = turns_of(session.records, session.summary.agent)
         entries = transcript_of(session.records)
         if as_json:
-            print_json({"session": session.summary, "entries": entries, "turns": turns})
+            whole = [shaped_if_kept(turn, store.blob) or turn for turn in turns]
+            print_json({"session": session.summary, "entries": entries, "turns": whole})
         else:
             print_conversation(console, session.summary, entries, turns, store.blob, full=full)
     return 0

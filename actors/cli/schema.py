@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from greenroom.protocol import errors
+from greenroom.protocol import errors, refusal
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.event import Event, TextDelta, ToolProgress
+from greenroom.protocol.hold import Hold
 from greenroom.protocol.question import Answer, Question
 from greenroom.protocol.receipt import Compaction, Outcome, Receipt
 
@@ -26,6 +27,7 @@ TOLD: Final[dict[str, Any]] = {
     "Question": Question,
     "Answer": Answer,
     "Compaction": Compaction,
+    "Hold": Hold,
 }
 """What is described, by the name under which it stands in ``types``."""
 
@@ -46,9 +48,11 @@ def schema() -> dict[str, Any]:
 
 def error_kinds() -> Iterator[type[GreenroomError]]:
     """Every error that a caller can meet, in the order of their declaration."""
-    for value in vars(errors).values():
-        if inspect.isclass(value) and issubclass(value, GreenroomError):
-            yield value
+    for module in (errors, refusal):
+        for value in vars(module).values():
+            is_error = inspect.isclass(value) and issubclass(value, GreenroomError)
+            if is_error and value.__module__ == module.__name__:
+                yield value
 
 
 def _described(kind: type[GreenroomError]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """How a stored conversation is printed: entry by entry, each turn closed by its record."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from greenroom.actors.cli.wrapping import wrapped
 from greenroom.protocol.errors import StoreDamaged
 from greenroom.protocol.message import AssistantMessage, ImagePart, Part, ToolMessage
 from greenroom.protocol.rebuild import composition_from
+from greenroom.protocol.shaping import shaped
 from greenroom.protocol.state import SessionSummary
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import TurnRecord
@@ -35,14 +37,16 @@ def print_conversation(
     """Print everything that was said, and what shaped each turn."""
     _head(console, summary)
     records = {turn.turn: turn for turn in turns}
+    before: TurnRecord | None = None
     for index, entry in enumerate(entries):
         record = records.get(entry.turn or 0)
         _entry(console, entry, record, full=full)
         following = entries[index + 1] if index + 1 < len(entries) else None
         if record is not None and (following is None or following.turn != entry.turn):
-            for line in wrapped(console, _turn(record, blob)):
+            for line in wrapped(console, _turn(record, before, blob)):
                 console.print(line, style="dim")
             console.print()
+            before = record
 
 
 def _head(console: Console, summary: SessionSummary) -> None:
@@ -113,27 +117,54 @@ def _part(part: Part) -> str:
     return getattr(part, "text", f"[{part.__struct_config__.tag} block]")
 
 
-def _turn(turn: TurnRecord, blob: Blob) -> str:
+def _turn(turn: TurnRecord, before: TurnRecord | None, blob: Blob) -> str:
     told = [f"turn {turn.turn}", turn.end or "running"]
     told += [f"({short(turn.reason, ARGUMENTS_SHOWN)})"] if turn.reason else []
-    told += [turn.model, turn.preset, counted(len(turn.model_calls), "model call")]
+    told += [turn.model, turn.preset]
+    told += [f"gates {digest[:REVISION_SHOWN]}" for digest in turn.gates if digest]
+    told += [counted(len(turn.model_calls), "model call")]
     told += [counted(len(turn.calls), "tool call")] if turn.calls else []
     told += [f"{counted(len(turn.absorbed), 'steer')}"] if turn.absorbed else []
     told += [f"{turn.usage.total:,} tokens"] if turn.usage.total else []
     told += [f"{(turn.ended - turn.started) / 1e3:.1f} s"] if turn.ended is not None else []
-    return f"— {' · '.join(told)}\n  skills {', '.join(_skills(turn, blob))}"
+    return "\n".join([f"— {' · '.join(told)}", *_shaped(turn, before, blob)])
 
 
-def _skills(turn: TurnRecord, blob: Blob) -> Iterator[str]:
-    """The skills that shaped the turn, at their revisions (R76, P058)."""
+def shaped_if_kept(turn: TurnRecord, blob: Blob) -> TurnRecord | None:
+    """A turn with what its kept prompts hold; None: the store has not all of them."""
     try:
-        kept = composition_from(turn.composition, blob).skills
+        return shaped(turn, partial(composition_from, blob=blob))
     except StoreDamaged:
-        yield f"of a kept prompt that is not in the store ({turn.composition[:REVISION_SHOWN]})"
-        kept = ()
-    for skill in kept:
-        yield f"{skill.slug}@{skill.revision[:REVISION_SHOWN]}"
-    for use in turn.skills:
-        yield f"{use.slug}@{use.revision[:REVISION_SHOWN]} (picked)"
-    if not kept and not turn.skills:
-        yield "none"
+        return None
+
+
+def _shaped(turn: TurnRecord, before: TurnRecord | None, blob: Blob) -> Iterator[str]:
+    """What shaped the turn, at its versions, in short where it is as before (R76, R77, P058)."""
+    whole = shaped_if_kept(turn, blob)
+    if whole is None:
+        yield f"  of a kept prompt that is not in the store ({turn.composition[:REVISION_SHOWN]})"
+        whole = turn
+    skills = [
+        f"{use.slug}@{use.revision[:REVISION_SHOWN]}" + (" (picked)" * (use.source == "person"))
+        for use in whole.skills
+    ]
+    yield f"  skills {', '.join(skills) or 'none'}"
+    kept = {f"{use.id}@{use.revision}" for use in whole.skills}
+    others = [_key(each) for each in whole.contributors if each not in kept]
+    if before is not None and _same_prompts(turn, before):
+        yield f"  contributors as in turn {before.turn}"
+    elif others:
+        yield f"  contributors {', '.join(others)}"
+    for note in turn.notes:
+        yield f"  note, round {note.round}: {_key(note.contributor) or note.kind}"
+    for left in whole.left_out:
+        yield f"  left out {_key(left.contributor)}: {left.sentence}"
+
+
+def _same_prompts(turn: TurnRecord, other: TurnRecord) -> bool:
+    return (turn.prompts, turn.with_person) == (other.prompts, other.with_person)
+
+
+def _key(contributor: str) -> str:
+    id_, at, version = contributor.rpartition("@")
+    return f"{id_}{at}{version[:REVISION_SHOWN]}"

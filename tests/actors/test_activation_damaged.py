@@ -10,8 +10,9 @@ from greenroom.actors import Session
 from greenroom.actors.models.scripted import Stalled
 from greenroom.protocol.encoding import encode_header, encode_records
 from greenroom.protocol.errors import SetAside
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
-from greenroom.protocol.record import Accepted, Dispatched, Ended, Header, Opened
+from greenroom.protocol.record import Accepted, Dispatched, Ended, Opened
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.store import Create, Created, open_memory
 from tests.actors.stage import stage

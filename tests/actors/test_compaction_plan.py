@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from greenroom.actors import Policy, Session
+from greenroom.actors.committing import preset_now
 from greenroom.actors.importing import import_history
 from greenroom.actors.models.port import SessionInfo
 from greenroom.actors.models.scripted import Scripted, call
@@ -41,7 +42,7 @@ def room_of(session: Session) -> int:
     """Tokens that the window has for messages."""
     actor = session._host.services.actors[session.id]
     assert actor.kept is not None
-    return actor.kept.under(actor.preset, with_person=False).budget.room
+    return actor.kept.under(preset_now(actor), with_person=False).budget.room
 
 
 async def test_older_turns_stay_only_where_there_is_room(stage: Stage) -> None:

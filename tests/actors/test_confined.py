@@ -12,12 +12,16 @@ import pytest
 from greenroom.actors.confined import (
     DEPTH_MAX,
     HIDDEN,
+    append_lines,
     list_folder,
     parts_of,
     read_bytes,
+    remove_folder,
+    sweep,
     write_bytes,
+    write_folder,
 )
-from greenroom.protocol.errors import InvalidInput, Missing, Refused, TooLarge
+from greenroom.protocol.errors import InvalidInput, Missing, Refused, SameName, TooLarge
 
 SECRET = b"outside"
 BOUND = 1_000
@@ -208,3 +212,92 @@ def test_a_listing_has_a_bound_and_an_order(root: Path) -> None:
     assert [entry.name for entry in list_folder(root, "in", 5)] == ["a", "a.txt", "b", "c"]
     with pytest.raises(TooLarge):
         list_folder(root, "in", 3)
+
+
+def test_a_folder_is_written_whole_and_once(root: Path) -> None:
+    """R163: with all its files and folders; what is there already stays as it is."""
+    write_folder(root, "new/one", {"a.txt": b"1", "deep/er/b.txt": b"2"})
+    assert (root / "new/one/deep/er/b.txt").read_bytes() == b"2"
+    with pytest.raises(SameName):
+        write_folder(root, "new/one", {"a.txt": b"other"})
+    with pytest.raises(SameName):
+        write_folder(root, "in", {"a.txt": b"other"})
+    with pytest.raises(Refused):
+        write_folder(root, "in/a.txt", {"a.txt": b"other"})
+    assert (root / "new/one/a.txt").read_bytes() == b"1"
+    assert (root / "in/a.txt").read_bytes() == b"inside"
+    assert names_in(root / "new") == ["one"]
+    assert names_in(root) == ["in", "new"]
+
+
+@pytest.mark.parametrize("path", ["../out", "a/../../out", "/etc/x", "way", "way/new"])
+def test_a_folder_is_written_nowhere_else(root: Path, path: str) -> None:
+    """S8, R163: neither by its own path, nor by a link, nor by that of a file in it."""
+    (root / "way").symlink_to(root.parent / "out")
+    with pytest.raises(Refused):
+        write_folder(root, path, {"a.txt": b"changed"})
+    with pytest.raises(Refused):
+        write_folder(root, "new", {f"../{path}": b"changed"})
+    with pytest.raises(Refused):
+        append_lines(root, f"{path}/a.txt", b"x\n", BOUND)
+    assert (root.parent / "out" / "a.txt").read_bytes() == SECRET
+    assert names_in(root) == ["in", "way"]
+
+
+def test_a_folder_that_cannot_be_written_is_not_there(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R163: nothing of it, and nothing beside it."""
+    monkeypatch.setattr("greenroom.actors.confined.os.fsync", _no_space)
+    with pytest.raises(Refused, match="space"):
+        write_folder(root, "new", {"a.txt": b"1"})
+    assert names_in(root) == ["in"]
+
+
+def test_lines_are_appended_whole(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R163: behind the last whole line; one that was cut is taken away, a failure leaves none."""
+    append_lines(root, "log/a.jsonl", b"1\n", BOUND)
+    append_lines(root, "log/a.jsonl", b"2\n3\n", BOUND)
+    with (root / "log/a.jsonl").open("ab") as log:
+        log.write(b"cut")
+    append_lines(root, "log/a.jsonl", b"4\n", BOUND)
+    assert (root / "log/a.jsonl").read_bytes() == b"1\n2\n3\n4\n"
+    with pytest.raises(TooLarge):
+        append_lines(root, "log/a.jsonl", b"x" * BOUND, BOUND)
+    monkeypatch.setattr("greenroom.actors.confined.os.fsync", _no_space)
+    with pytest.raises(Refused, match="space"):
+        append_lines(root, "log/a.jsonl", b"5\n", BOUND)
+    assert (root / "log/a.jsonl").read_bytes() == b"1\n2\n3\n4\n"
+
+
+def test_lines_are_appended_to_plain_files_only(root: Path) -> None:
+    """S8: to no link, no FIFO, no folder and no file of two names."""
+    os.mkfifo(root / "fifo")
+    os.link(root.parent / "out" / "a.txt", root / "hard")
+    (root / "link").symlink_to(root.parent / "out" / "a.txt")
+    for name in ("fifo", "hard", "link", "in"):
+        with pytest.raises(Refused):
+            append_lines(root, name, b"x\n", BOUND)
+    assert (root.parent / "out" / "a.txt").read_bytes() == SECRET
+
+
+def test_a_folder_is_taken_away_with_what_is_in_it(root: Path) -> None:
+    """R163: and with no more; links in it are taken away and not followed."""
+    write_folder(root, "new/one", {"a.txt": b"1", "b/c.txt": b"2"})
+    (root / "new/one/way").symlink_to(root.parent / "out")
+    remove_folder(root, "new/one")
+    remove_folder(root, "new/one")
+    remove_folder(root, "gone/one")
+    assert names_in(root / "new") == []
+    assert (root.parent / "out" / "a.txt").read_bytes() == SECRET
+    with pytest.raises(Refused):
+        remove_folder(root, "../out")
+
+
+def test_what_dead_writers_left_is_swept(root: Path) -> None:
+    """R163: hidden folders of ours, and nothing else."""
+    for name in (f"{HIDDEN}1-1", "kept", ".other"):
+        (root / name / "deep").mkdir(parents=True)
+    sweep(root, ".")
+    sweep(root, "gone")
+    assert names_in(root) == [".other", "in", "kept"]

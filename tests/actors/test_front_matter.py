@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.actors.front_matter import HEAD_CHARACTERS_MAX, page_of, yaml_mapping
+from greenroom.actors.front_matter import (
+    HEAD_CHARACTERS_MAX,
+    page_of,
+    yaml_mapping,
+    yaml_value,
+)
 from greenroom.protocol.errors import ExtraMissing, InvalidInput
 
 
@@ -45,6 +50,25 @@ def test_a_broken_head_is_one_typed_error(data: bytes) -> None:
     """S1: whatever YAML holds, it is refused or plain data."""
     with pytest.raises(InvalidInput):
         page_of(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: 1\na: 2\n", "b: {a: 1, a: 2}", "- [{a: 1, b: 2, a: 3}]", "x: &x {a: 1, a: 1}\ny: *x"],
+)
+def test_a_key_that_stands_twice_is_a_slip(text: str) -> None:
+    """R131: where it is read so, the last of them does not win silently."""
+    assert yaml_value(text)
+    with pytest.raises(InvalidInput, match="'a' twice"):
+        yaml_value(text, unique=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a: 1\nb: 1", "- a\n- a", "x: &x {a: 1}\ny: *x\nz: *x", "&a [*a]", "7"]
+)
+def test_what_stands_once_in_its_mapping_is_read(text: str) -> None:
+    """R131: aliases and lists repeat as they like."""
+    assert repr(yaml_value(text, unique=True)) == repr(yaml_value(text))
 
 
 def test_a_head_that_is_nearly_yaml_is_salvaged() -> None:

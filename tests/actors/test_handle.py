@@ -4,7 +4,12 @@ import pytest
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors.models.scripted import call
+from greenroom.actors.workspace_files import Person
 from greenroom.protocol.errors import ModelFailed, SaveFailed, SkillUnavailable, TurnFailed
+from greenroom.protocol.permission import PRESETS
+from greenroom.protocol.skill import SkillSummary
+from tests.actors.stage import agent, package, workspace
+from tests.actors.stage import stage as on_stage
 from tests.actors.world import FULL, Stage
 
 
@@ -48,3 +53,22 @@ async def test_a_skill_of_the_kept_prompt_is_valid_without_its_source(stage: Sta
         assert (await session.ask("two", skills=["kept"])).text == "Two."
         with pytest.raises(SkillUnavailable):
             await session.validate_skill_selection(["other"])
+
+
+async def test_a_picker_is_told_presets_and_the_sessions_skills() -> None:
+    """R99: what its agent and its person have, by id, slug, name and description; no other."""
+    agents = [agent(skills=("skills/zeta",), available=("skills/plan",))]
+    work = workspace(
+        agents=agents,
+        skills=[package(name) for name in ("plan", "zeta", "own", "strange")],
+        persons=[Person(name="ada", skills=("skills/own",))],
+    )
+    async with on_stage(work=work) as on:
+        ada, nobody = await on.session("a", person="ada"), await on.session("b")
+        first, *others = await ada.skills().all()
+        assert first == SkillSummary("skills/zeta", "zeta", "Zeta", "Does zeta.", "skills/zeta")
+        assert [skill.slug for skill in others] == ["own", "plan"]
+        assert [skill.slug for skill in await nobody.skills().all()] == ["zeta", "plan"]
+        assert on.host.presets() == PRESETS.presets
+        assert on.host.tenant("another").presets() == PRESETS.presets
+        assert not on.host.services.actors

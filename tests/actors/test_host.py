@@ -25,10 +25,11 @@ from greenroom.protocol.errors import (
     UnknownTool,
 )
 from greenroom.protocol.event import SessionDeleted, TurnEnded
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.phase import Phase
-from greenroom.protocol.record import Header, Opened
+from greenroom.protocol.record import Opened
 from greenroom.store import Create, open_memory
 from tests.actors.stage import agent, all_of, claims, stage, workspace
 from tests.store.offering import ask_all

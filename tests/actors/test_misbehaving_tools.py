@@ -12,6 +12,7 @@ from greenroom.actors.tool import _threads
 from greenroom.actors.tool_text import Output
 from greenroom.actors.tools import Door
 from greenroom.protocol.errors import ToolFailed
+from greenroom.protocol.gate import Commitment
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import Function, ToolCall, ToolMessage
 from greenroom.protocol.permission import PRESETS
@@ -112,7 +113,7 @@ async def test_the_bounds_of_the_host_hold_behind_use_tool() -> None:
     asked = ToolCall("c1-0-0", Function("use_tool", wide.arguments))
     door = Door([odd], limits, lambda: 0, with_files=False)
     box = door.box(hidden)
-    ticket = door.decide(asked, box, PRESETS.get(FULL), frozenset(box.declared))
+    ticket = door.decide(asked, box, Commitment(PRESETS.get(FULL)), frozenset(box.declared))
     assert not ticket.may_run
     assert "the bound is 60" in ticket.reason
 

@@ -3,8 +3,9 @@
 import pytest
 
 from greenroom.actors.pending import Pending, Sealed
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
-from greenroom.protocol.record import Ended, Header, Recalled
+from greenroom.protocol.record import Ended, Recalled
 from greenroom.store.contract import Commit
 
 HEADER = Header("support", None, "read-only", None, 0)

@@ -37,6 +37,7 @@ CALLS: dict[str, Callable[[Session], Awaitable[Any]]] = {
     "state": lambda s: s.state(),
     "transcript": lambda s: s.transcript().all(),
     "turns": lambda s: s.turns().all(),
+    "skills": lambda s: s.skills().all(),
     "request": lambda s: s.request(1),
     "contexts": lambda s: s.get_runtime_contexts(),
     "checkpoints": lambda s: s.get_system_prompt_checkpoints(),

@@ -1,12 +1,14 @@
 """What a host leaves to choose: intake, what stands behind a waiting message, going on."""
 
+from typing import Any
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Policy
 from greenroom.actors.models.scripted import Looping, Stalled, call
-from greenroom.protocol.errors import QueueFull, UnknownModel
+from greenroom.protocol.errors import InvalidInput, QueueFull, UnknownModel
 from greenroom.protocol.event import MessageAbsorbed
 from greenroom.protocol.limits import Limits
 from greenroom.store import open_memory
@@ -78,6 +80,14 @@ async def test_whether_queued_messages_go_on_when_the_host_opens(revive: bool) -
             await wait_all_tasks_blocked()
             assert bool(on.host.services.actors) is revive
             assert (await (await on.session()).outcome(waiting)).text == "Hi."
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 2**41, "20", b"1"])
+def test_the_time_for_an_approval_is_a_time(seconds: Any) -> None:
+    """R223, R194: what no moment can be made of is refused when it is said, not when one asks."""
+    with pytest.raises(InvalidInput, match="approval_seconds"):
+        Policy(approval_seconds=seconds)
+    assert Policy(approval_seconds=0.5).approval_seconds == 0.5
 
 
 async def test_a_model_that_the_host_lacks_is_named_with_the_choices() -> None:

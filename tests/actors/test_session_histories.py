@@ -62,15 +62,28 @@ STEPS = st.one_of(
     st.tuples(st.just("preset"), st.sampled_from(["read-only", "danger-full-access"])),
     st.tuples(st.just("model"), st.sampled_from(["default", "other"])),
     st.tuples(
-        st.sampled_from(["cancel", "flush", "recall", "open gate", "edit", "key"]), st.none()
+        st.sampled_from(["cancel", "flush", "recall", "open gate", "edit", "key", "lift"]),
+        st.none(),
     ),
     st.tuples(st.sampled_from(["compact", "compact", "recompose"]), st.none()),
+    st.tuples(st.just("hold"), st.sampled_from(["finish", "stop"])),
     st.tuples(st.sampled_from(["wait", "reopen", "die"]), st.none()),
 )
 
 WIDE, NARROW = 128_000, 5_000
 """Windows in tokens: in the latter a few long messages find no room."""
-SAYINGS = {"prompt", "key", "preset", "model", "cancel", "flush", "recall", "decide"}
+SAYINGS = {
+    "prompt",
+    "key",
+    "preset",
+    "model",
+    "cancel",
+    "flush",
+    "recall",
+    "decide",
+    "hold",
+    "lift",
+}
 
 
 @attrs.define(eq=False)
@@ -139,12 +152,20 @@ class History:
             case "decide":
                 for question in (await session._host.questions().all())[:1]:
                     await session._host.answer(question, Allow("ann") if how else Deny("ann"))
+            case "hold":
+                await session._host.hold(running=how, reason="Look.", by="ann")
+            case "lift":
+                await self._lift(1)
             case "cancel":
                 await session.cancel()
             case "flush":
                 await session.flush()
             case "recall":
                 await session.recall(self.receipts[-1] if self.receipts else "none")
+
+    async def _lift(self, most: int) -> None:
+        for hold in (await self.session._host.holds().all())[:most]:
+            await self.session._host.lift(hold, by="ann")
 
     async def _happens(self, what: str, how: Any) -> None:
         """What the world does."""
@@ -180,6 +201,7 @@ class History:
         """The faults are over: everything that was accepted gets its outcome."""
         self.stage.memory.faults._plans.clear()
         self.stage.gate.open.set()
+        await self._lift(1_000)
         actor = await self.session._host.activate(self.session.id)
         while not actor.is_quiet:
             await self.session.flush()
@@ -201,7 +223,7 @@ class History:
 
     async def _is_what_is_stored(self, last: SessionActor | None) -> None:
         """What a live actor knows and what another reads back are equal."""
-        if last is None or last.phase not in (Phase.IDLE, Phase.PARKED):
+        if last is None or last.phase not in (Phase.IDLE, Phase.PARKED, Phase.HELD):
             return
         async with self.stage.host(policy=STILL) as host:
             again = await activated(host.services, self.session.id)
@@ -216,7 +238,6 @@ def known(actor: SessionActor) -> dict[str, Any]:
     """All that decides what an actor does and sends next."""
     return {
         "header": actor.header,
-        "preset": actor.preset,
         "queue": [(e.seq, e.submission.message, e.own_turn) for e in actor.gateway._line],
         "conversation": list(actor.conversation.messages()),
         "sizes": (actor.conversation.size, actor.conversation.images),
@@ -290,6 +311,8 @@ WAIT, REOPEN = ("wait", None), ("reopen", None)
         [("answer", 3), PROMPT, WAIT, PROMPT, INTERRUPT, INTERRUPT, REOPEN],
         [FAULT, PROMPT, WAIT, PROMPT, ("die", None), PROMPT],
         [PROMPT, WAIT, ("preset", "read-only"), ("answer", 2), PROMPT, WAIT, REOPEN, PROMPT],
+        [("answer", 2), PROMPT, ("hold", "stop"), PROMPT, REOPEN, PROMPT, ("lift", None), PROMPT],
+        [PROMPT, ("hold", "finish"), FAULT, PROMPT, WAIT, ("recall", None), REOPEN, INTERRUPT],
     ],
 )  # fmt: skip
 def test_some_histories(steps: list[tuple[str, Any]]) -> None:

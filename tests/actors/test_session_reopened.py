@@ -26,11 +26,11 @@ from tests.actors.world import (
 from tests.house.tree import ROOT
 
 
-async def killed(path: Path, where: str) -> None:
-    """A process that submitted its messages, killed where it stands."""
+async def killed(path: Path, where: str, program: str = "submitting") -> None:
+    """A process that did what it was to do, killed where it stands."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / ".import"), str(ROOT)])}
     process = await trio.lowlevel.open_process(
-        [sys.executable, "-m", "tests.actors.submitting", str(path), where],
+        [sys.executable, "-m", f"tests.actors.{program}", str(path), where],
         stdout=subprocess.PIPE,
         env=environment,
         cwd=ROOT,

@@ -8,9 +8,10 @@ from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
 from greenroom.actors.tools import Door, Ticket
 from greenroom.protocol.errors import SaveFailed, TurnFailed
+from greenroom.protocol.header import Header
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import Ended, Header, Responded
+from greenroom.protocol.record import Ended, Responded
 from greenroom.protocol.usage import Usage
 
 DOOR = Door((), DEFAULT_LIMITS, lambda: 0, with_files=False)

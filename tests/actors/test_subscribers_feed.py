@@ -9,9 +9,9 @@ from trio.testing import wait_all_tasks_blocked
 from greenroom.actors.models.scripted import Looping, call
 from greenroom.protocol.encoding import encode_header
 from greenroom.protocol.event import Event, TurnEnded
+from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import Header
 from greenroom.store import Create, open_memory
 from tests.actors.listening import numbered
 from tests.actors.stage import Stage, all_of, stage, until_ended

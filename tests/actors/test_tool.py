@@ -23,6 +23,7 @@ from greenroom.actors.tool import (
     tool,
 )
 from greenroom.protocol.errors import BadArguments, BadTool, ToolFailed
+from greenroom.protocol.gate import ToolFacts
 from greenroom.protocol.identity import SessionId, call_key
 
 
@@ -332,3 +333,16 @@ async def test_a_result_that_is_no_value_is_a_typed_failure() -> None:
 
     with pytest.raises(ToolFailed):
         await give.run(context(), "{}")
+
+
+def test_a_tool_says_which_arguments_name_a_host() -> None:
+    """R158: such as there are; what the door decides by is made of the declaration."""
+
+    async def fetch(url: str, to: str | None = None, times: int = 2) -> None: ...
+
+    made = tool(effect="idempotent", confined=True, hosts=["url", "to"])(fetch)
+    assert made.facts == ToolFacts(
+        "fetch", "idempotent", True, ("url", "to"), {"to": None, "times": 2}
+    )
+    with pytest.raises(BadTool, match="fetch has no argument 'uri' that could name a host"):
+        tool(effect="read", hosts=["uri"])(fetch)

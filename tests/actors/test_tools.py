@@ -12,6 +12,7 @@ from greenroom.actors.models.scripted import call
 from greenroom.actors.tools import Door, Ticket
 from greenroom.protocol.encoding import decode_message, decode_records
 from greenroom.protocol.errors import BadTool, ToolFailed
+from greenroom.protocol.gate import Commitment
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import Function, ToolCall, ToolMessage
 from greenroom.protocol.permission import PRESETS, PresetTable
@@ -57,7 +58,7 @@ def decided(
     one = door()
     box = one.box(agent(**told))
     asked = ToolCall("c1-0-0", Function(name, arguments))
-    return one.decide(asked, box, presets.get(preset), frozenset(box.declared))
+    return one.decide(asked, box, Commitment(presets.get(preset)), frozenset(box.declared))
 
 
 # --- deciding ------------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ def test_a_call_that_cannot_be_made_says_why(name: str, arguments: str, says: st
     one = door([*TOOLS, hidden])
     box = one.box(agent(tools_on_demand=("hidden",)))
     asked = ToolCall("c", Function(name, arguments))
-    ticket = one.decide(asked, box, PRESETS.get(WIDE), frozenset(box.declared))
+    ticket = one.decide(asked, box, Commitment(PRESETS.get(WIDE)), frozenset(box.declared))
     assert not ticket.may_run
     assert says in ticket.reason
     assert len(ticket.reason.encode()) < 1_000

@@ -118,12 +118,12 @@ class Stage:
         """A host over the store. A test that hangs in it fails."""
         self.seed += 1
         given = {"workspace": self.workspace(), "tools": self.tools(), **options}
+        given.setdefault("world", simulated(self.seed))
         with trio.fail_after(SECONDS_MAX):
             async with open_host(
                 self.store,
                 models={"default": self.model, "other": self.other},
                 limits=limits,
-                world=simulated(self.seed),
                 **given,
             ) as host:
                 yield host

@@ -15,6 +15,8 @@ def test_files_are_small() -> None:
     lengths = {
         str(module): len(module.path.read_text("utf-8").splitlines())
         for module in modules(*PACKAGES, "tests", "benchmarks")
+        # A door is a list of names, and as long as what is behind it.
+        if module.path.name != "__init__.py"
     }
     assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX} == {}
 

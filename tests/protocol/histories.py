@@ -17,7 +17,7 @@ from greenroom.protocol.message import (
     ToolCall,
     ToolMessage,
 )
-from greenroom.protocol.rebuild import Projector
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,

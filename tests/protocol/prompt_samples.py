@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.command import Pick
 from greenroom.protocol.composition import Composition, Ingredients, compose
-from greenroom.protocol.contributor import Text
+from greenroom.protocol.condition import TimeElapsed
+from greenroom.protocol.contributor import EagerLoad, EagerRun, Note, Text
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.message import Content, UserMessage
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary, pin
@@ -52,6 +53,30 @@ def text(id_: str, words: str = "Money is in pence.", **fields: object) -> Text:
     """An installed text of the workspace, at the agent unless said otherwise."""
     declared = {"version": "1", "owner": "workspace", "placement": "agent", **fields}
     return Text(id=id_, text=words, **declared)  # type: ignore[arg-type]
+
+
+def load(id_: str, **fields: object) -> EagerLoad:
+    """An installed load of the workspace."""
+    declared = {"version": "1", "owner": "workspace", "placement": "conversation", **fields}
+    return EagerLoad(id=id_, **declared)  # type: ignore[arg-type]
+
+
+def run(id_: str, tool: str = "look", **fields: object) -> EagerRun:
+    """An installed run of the workspace."""
+    declared = {"version": "1", "owner": "workspace", "placement": "conversation", **fields}
+    return EagerRun(id=id_, tool=tool, **declared)  # type: ignore[arg-type]
+
+
+def note(id_: str, words: str = "Time has passed.", **fields: object) -> Note:
+    """An installed note of the workspace, due after an hour unless said otherwise."""
+    declared = {
+        "version": "1",
+        "owner": "workspace",
+        "placement": "message",
+        "condition": TimeElapsed(3_600),
+        **fields,
+    }
+    return Note(id=id_, text=words, **declared)  # type: ignore[arg-type]
 
 
 def ingredients(**fields: object) -> Ingredients:

@@ -17,7 +17,7 @@ from greenroom.protocol.compaction import (
     piece_of,
     summary_request,
 )
-from greenroom.protocol.rebuild import Projector
+from greenroom.protocol.projector import Projector
 from greenroom.protocol.record import Dispatched, Imported
 from greenroom.protocol.wording import CURRENT
 from tests.protocol.histories import KEPT, Writing, assert_paired, written

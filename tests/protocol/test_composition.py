@@ -155,6 +155,10 @@ def test_nothing_of_a_session_or_a_clock_can_get_in() -> None:
     assert list(inspect.signature(render).parameters) == ["composition", "preset", "with_person"]
     fields = set(type(ingredients()).__struct_fields__)
     assert not fields & {"session", "key", "time", "now", "turn", "tenant"}
+    for word in ("session", "turn", "now", "today"):
+        for placement in ("platform", "agent", "person", "conversation"):
+            with pytest.raises(WrongPlacement):
+                composition(extra=(text("t", f"{{{word}}}", placement=placement),))
 
 
 def test_the_preamble_is_first_and_the_host_may_replace_it() -> None:

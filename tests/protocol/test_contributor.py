@@ -1,109 +1,141 @@
-"""Laws of the declaration: data in a fixed vocabulary, no wider than what it varies by."""
+"""Laws of the vocabulary: four kinds of data, and what is computed from them."""
+
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
+from greenroom.protocol.condition import DateCrossed
 from greenroom.protocol.contributor import (
+    KINDS,
     PLACEHOLDERS,
+    PRIORITY_MIN,
+    Declaration,
+    EagerLoad,
+    EagerRun,
+    Note,
     Text,
-    check_contribution,
+    declaration_of,
     filled,
+    personality,
+    stance,
     standing,
     varies_by,
 )
-from greenroom.protocol.errors import InvalidInput, TooLarge, WrongPlacement
-from greenroom.protocol.limits import Limits
+from greenroom.protocol.errors import InvalidInput
+from greenroom.protocol.placement import PLACEMENTS
 from tests.protocol.prompt_samples import text
 
-WIRE = {
-    "kind": "text",
-    "id": "voice",
-    "version": "2",
-    "owner": "person",
-    "placement": "person",
-    "text": "Be brief.",
+COMMON = {"id": "c", "version": "2", "owner": "workspace"}
+WIRE: dict[str, dict[str, Any]] = {
+    "text": {**COMMON, "kind": "text", "placement": "person", "text": "Be brief."},
+    "eager_load": {**COMMON, "kind": "eager_load", "placement": "conversation", "skill": "x"},
+    "eager_run": {
+        **COMMON,
+        "kind": "eager_run",
+        "placement": "conversation",
+        "tool": "look",
+        "arguments": {"at": ["a", 1, None]},
+    },
+    "note": {
+        **COMMON,
+        "kind": "note",
+        "placement": "message",
+        "condition": {"kind": "date_crossed", "zone": "Europe/Lisbon"},
+        "text": "It is {today}.",
+    },
 }
+"""One of each kind, as a file has it."""
 
 
-def test_a_contributor_is_data_of_a_known_kind() -> None:
-    """R131: it is decoded from plain data, and says what it is."""
-    assert msgspec.convert(WIRE, Text).key == "voice@2"
-    assert msgspec.to_builtins(msgspec.convert(WIRE, Text)) == WIRE
+def test_the_vocabulary_has_four_kinds() -> None:
+    """R132: text, eager load, eager run, note; each says in its data what it is."""
+    assert KINDS == get_args(Declaration) == (Text, EagerLoad, EagerRun, Note)
+    assert [type(declaration_of(wire)) for wire in WIRE.values()] == list(KINDS)
+
+
+@pytest.mark.parametrize("kind", WIRE)
+def test_a_contributor_is_data_of_a_known_kind(kind: str) -> None:
+    """R131: it is decoded from plain data, is written as it was read, and has a name for good."""
+    declared = declaration_of(WIRE[kind])
+    assert msgspec.to_builtins(declared) == WIRE[kind]
+    assert msgspec.json.decode(msgspec.json.encode(declared), type=type(declared)) == declared
+    assert declared.key == "c@2"
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("kind", "change", "named"),
     [
-        {"kind": "code"},
-        {"run": "os.system"},
-        {"owner": "stranger"},
-        {"placement": "message"},
-        {"placement": "everywhere"},
-        {"text": print},
+        ("text", {"kind": "code"}, "code"),
+        ("text", {"kind": 7}, "kind"),
+        ("text", {"run": "os.system"}, "run"),
+        ("text", {"owner": "stranger"}, "owner"),
+        ("text", {"placement": "message"}, "placement"),
+        ("text", {"placement": "everywhere"}, "placement"),
+        ("text", {"text": print}, "text"),
+        ("text", {"priority": "high"}, "priority"),
+        ("text", {"priority": True}, "priority"),
+        ("text", {"budget": 1.5}, "budget"),
+        ("text", {"reach": "everybody"}, "reach"),
+        ("text", {"framing": "higher"}, "framing"),
+        ("eager_load", {"placement": "agent"}, "placement"),
+        ("eager_load", {"tools": "look"}, "tools"),
+        ("eager_run", {"placement": "person"}, "placement"),
+        ("eager_run", {"arguments": [1]}, "arguments"),
+        ("eager_run", {"approved": True}, "approved"),
+        ("note", {"placement": "conversation"}, "placement"),
+        ("note", {"condition": "always"}, "condition"),
+        ("note", {"condition": {"kind": "always"}}, "condition"),
+        ("note", {"condition": {"kind": "date_crossed", "run": "x"}}, "condition"),
     ],
     ids=str,
 )
-def test_anything_outside_the_vocabulary_is_refused(change: dict[str, object]) -> None:
-    """R131, R133: unknown kinds, fields, owners and placements, and callables, are refused."""
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({**WIRE, **change}, Text)
-
-
-def test_a_contributor_without_a_placement_does_not_load() -> None:
-    """P194: a placement is part of every declaration."""
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({k: v for k, v in WIRE.items() if k != "placement"}, Text)
-
-
-@pytest.mark.parametrize(
-    ("placement", "words"),
-    [
-        ("platform", "You are {agent}."),
-        ("agent", "It is {now}."),
-        ("agent", "You talk with {person}."),
-        ("person", "This is {session}."),
-        ("person", "Today is {today}."),
-    ],
-)
-def test_a_text_that_varies_more_narrowly_than_it_stands_is_refused(
-    placement: str, words: str
+def test_anything_outside_the_vocabulary_is_refused(
+    kind: str, change: dict[str, object], named: str
 ) -> None:
-    """P066, R134: what a text varies by is computed from its placeholders."""
-    with pytest.raises(WrongPlacement) as refusal:
-        check_contribution(text("t", words, placement=placement))
-    assert refusal.value.facts["varies_by"] == varies_by(words)
+    """R131, R133: unknown kinds, fields, owners and placements, and callables; it is named."""
+    with pytest.raises(InvalidInput, match=named):
+        declaration_of({**WIRE[kind], **change})
 
 
-@pytest.mark.parametrize(
-    ("placement", "words"),
-    [("agent", "You are {agent}."), ("person", "{agent} and {person}"), ("platform", "{x} {}")],
-)
-def test_a_text_that_varies_no_more_than_it_may_is_taken(placement: str, words: str) -> None:
-    """R134: the widest placement at which it is the same for all is allowed."""
-    contribution = text("t", words, placement=placement)
-    assert check_contribution(contribution) is contribution
+@pytest.mark.parametrize("kind", WIRE)
+@pytest.mark.parametrize("field", ["placement", "id", "version", "owner"])
+def test_a_contributor_without_a_placement_does_not_load(kind: str, field: str) -> None:
+    """P194, R131: placement, owner and version are part of every declaration."""
+    with pytest.raises(InvalidInput, match=field):
+        declaration_of({key: value for key, value in WIRE[kind].items() if key != field})
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 3, print, {}, {1: 2}])
+def test_what_is_no_declaration_at_all_is_refused(value: object) -> None:
+    """R131: whatever a file may hold."""
+    with pytest.raises(InvalidInput):
+        declaration_of(value)
+
+
+def test_each_kind_takes_the_placements_that_suit_it() -> None:
+    """R133: text all but message, what is eager the conversation, notes the message."""
+    taken: dict[str, list[str]] = {kind: [] for kind in WIRE}
+    for kind, wire in WIRE.items():
+        for placement in PLACEMENTS:
+            try:
+                declaration_of({**wire, "placement": placement})
+            except InvalidInput:
+                continue
+            taken[kind].append(placement)
+    assert taken == {
+        "text": ["platform", "agent", "person", "conversation"],
+        "eager_load": ["conversation"],
+        "eager_run": ["conversation"],
+        "note": ["message"],
+    }
 
 
 def test_every_placeholder_says_by_what_it_varies() -> None:
     """R134: the narrowest of a text's placeholders decides."""
     assert {varies_by(f"a {{{name}}}") for name in PLACEHOLDERS} == set(PLACEHOLDERS.values())
     assert varies_by("{agent} {now} {person}") == "message"
-
-
-def test_a_text_that_does_not_reach_every_turn_stands_at_the_person() -> None:
-    """R137: elsewhere its coming and going would move what others share."""
-    check_contribution(text("voice", placement="person", reach="replies_to_the_person"))
-    with pytest.raises(WrongPlacement):
-        check_contribution(text("voice", placement="agent", reach="turns_with_a_person"))
-
-
-def test_what_cannot_be_stored_is_refused() -> None:
-    """R194: a name or text that UTF-8 cannot carry never gets in, nor one that is too large."""
-    for bad in (text(""), text("a\ud800"), text("t", "x\0"), text("t", heading="\udc00")):
-        with pytest.raises(InvalidInput):
-            check_contribution(bad)
-    with pytest.raises(TooLarge):
-        check_contribution(text("t", "four"), Limits(message_bytes_max=3))
+    assert varies_by("{x} {} {{agent") == "platform"
 
 
 def test_what_is_filled_in_is_not_filled_again() -> None:
@@ -113,7 +145,7 @@ def test_what_is_filled_in_is_not_filled_again() -> None:
 
 
 def test_priority_comes_before_owner_and_owner_before_id() -> None:
-    """R63: the order inside a group depends on nothing else."""
+    """R63, R136: the order inside a group depends on nothing else."""
     texts = [
         text("b", priority=1),
         text("a", priority=1, owner="person"),
@@ -129,3 +161,36 @@ def test_priority_comes_before_owner_and_owner_before_id() -> None:
         ("b", "workspace"),
         ("a", "person"),
     ]
+
+
+def test_a_personality_is_the_persons_lowest_and_for_replies_only() -> None:
+    """R140: it says how something is said, and that everything else outranks it."""
+    voice = personality("pirate", "1", "Talk like a pirate.")
+    assert (voice.owner, voice.placement, voice.reach) == (
+        "person",
+        "person",
+        "replies_to_the_person",
+    )
+    assert voice.priority == PRIORITY_MIN
+    assert voice.is_lower
+
+
+def test_a_stance_belongs_to_the_agent() -> None:
+    """R140: at the agent, owned by its author, in every turn, not framed as somebody's taste."""
+    reviewer = stance("reviewer", "1", "Challenge premises.")
+    assert (reviewer.owner, reviewer.placement, reviewer.reach) == ("author", "agent", "every_turn")
+    assert not reviewer.is_lower
+
+
+def test_what_a_person_owns_ranks_lower_whatever_it_says() -> None:
+    """R136: a voice cannot leave its frame off; others ask for it."""
+    assert text("t", owner="person", placement="person").is_lower
+    assert text("t", framing="lower").is_lower
+    assert not text("t").is_lower
+
+
+def test_a_condition_is_read_with_its_note() -> None:
+    """R151: as one of its kinds."""
+    declared = declaration_of(WIRE["note"])
+    assert isinstance(declared, Note)
+    assert declared.condition == DateCrossed("Europe/Lisbon")

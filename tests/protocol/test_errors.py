@@ -6,13 +6,14 @@ from copy import copy
 
 import pytest
 
-from greenroom.protocol import errors
+from greenroom.protocol import errors, refusal
 from greenroom.protocol.errors import GreenroomError, ModelFailed, Refused, StoreFailed
 
 CLASSES = [
     each
-    for _, each in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(each, GreenroomError)
+    for module in (errors, refusal)
+    for _, each in inspect.getmembers(module, inspect.isclass)
+    if issubclass(each, GreenroomError) and each.__module__ == module.__name__
 ]
 FAMILIES = ("Refused", "ModelFailed", "StoreFailed", "SessionFailed")
 
@@ -23,10 +24,12 @@ CODES = {
     "BrokenMetadata": ("broken_metadata", 409),
     "BrokenWorkspace": ("broken_workspace", 400),
     "Busy": ("busy", 409),
+    "ContributorOverBudget": ("contributor_over_budget", 413),
     "EmptyMessage": ("empty_message", 400),
     "EngineFailed": ("engine_failed", 503),
     "ExtraMissing": ("extra_missing", 501),
     "GreenroomError": ("greenroom", 500),
+    "Held": ("held", 409),
     "HostFull": ("host_full", 503),
     "IllegalStep": ("illegal_step", 409),
     "InvalidInput": ("invalid_input", 400),
@@ -35,6 +38,7 @@ CODES = {
     "Missing": ("missing", 404),
     "ModelFailed": ("model_failed", 502),
     "NotAStore": ("not_a_store", 400),
+    "NotAuthorized": ("not_authorized", 403),
     "OverBudget": ("over_budget", 413),
     "PendingSave": ("pending_save", 409),
     "QueueFull": ("queue_full", 429),
@@ -58,10 +62,13 @@ CODES = {
     "ToolFailed": ("tool_failed", 500),
     "TurnFailed": ("turn_failed", 500),
     "UnknownAgent": ("unknown_agent", 404),
+    "UnknownContributor": ("unknown_contributor", 404),
     "UnknownModel": ("unknown_model", 400),
     "UnknownPreset": ("unknown_preset", 400),
     "UnknownTool": ("unknown_tool", 400),
+    "VersionTaken": ("version_taken", 409),
     "WouldWaitForItself": ("would_wait_for_itself", 409),
+    "WritesUnapproved": ("writes_unapproved", 403),
     "WrongPlacement": ("wrong_placement", 400),
 }
 """What programs rely on: a line is added for a new error, and none is ever changed (R232)."""
@@ -70,7 +77,7 @@ CODES = {
 @pytest.mark.parametrize("name", CODES)
 def test_codes_and_statuses_stay(name: str) -> None:
     """R232: a program that knows a code goes on knowing it."""
-    kind = getattr(errors, name)
+    kind = getattr(errors, name, None) or getattr(refusal, name)
     assert (kind.code, kind.status) == CODES[name]
 
 

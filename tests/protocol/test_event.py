@@ -8,6 +8,7 @@ import pytest
 from greenroom.protocol.command import Pick
 from greenroom.protocol.event import (
     ConversationCompacted,
+    EagerRunMade,
     Event,
     MessageAbsorbed,
     MessageAccepted,
@@ -95,6 +96,15 @@ FRAMES: list[tuple[Event, str]] = [
     (
         ToolReturned(**HEAD, turn=1, call="c", state="done", content="é\n"),
         '{"event":"tool_returned",HEAD,"turn":1,"call":"c","state":"done","content":"é\\n"}',
+    ),
+    (
+        EagerRunMade(
+            **HEAD, contributor="clock@1", call="e1-0", tool="now", state="done", content="Noon."
+        ),
+        (
+            '{"event":"eager_run_made",HEAD,"contributor":"clock@1","call":"e1-0","tool":"now",'
+            '"state":"done","content":"Noon."}'
+        ),
     ),
     (
         QuestionAsked(

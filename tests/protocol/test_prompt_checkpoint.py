@@ -12,8 +12,10 @@ from greenroom.protocol.prompt_checkpoint import (
     SystemPromptCheckpoint,
     checkpoint_between,
     joined,
+    lean,
     replay,
     replay_text,
+    whole,
 )
 
 A, B, C = ("a", "1"), ("b", "2"), ("c", "3")
@@ -113,3 +115,24 @@ def test_checkpoints_that_do_not_fit_are_refused(checkpoint: SystemPromptCheckpo
     """R72: a string that was never sent is never given out as one that was."""
     with pytest.raises(BrokenMetadata):
         replay([checkpoint])
+
+
+@given(st.lists(prompts, max_size=6), prompts)
+def test_what_a_composition_says_is_not_stored_twice(
+    history: list[Sections], sections: Sections
+) -> None:
+    """P107, R71: and it comes back whole from the same composition."""
+    kept = dict(sections)
+    for checkpoint in recorded(history):
+        stored = lean(checkpoint, kept)
+        assert whole(stored, kept) == checkpoint
+        assert not stored.sections.keys() & set(stored.kept)
+        again = [n for n, text in stored.sections.items() if text and kept.get(n) == text]
+        assert again == []
+
+
+def test_a_checkpoint_of_another_composition_is_refused() -> None:
+    """R72, R92: a section that is not there is told, and nothing is made up."""
+    stored = lean(SystemPromptCheckpoint(1, 0, {"a": "A"}), {"a": "A"})
+    with pytest.raises(BrokenMetadata, match="'a'"):
+        whole(stored, {"b": "A"})

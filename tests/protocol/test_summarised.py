@@ -5,7 +5,7 @@ import pytest
 from greenroom.protocol.compaction import framed_summary, piece_of, summary_request
 from greenroom.protocol.composition import composition_digest, encode_composition
 from greenroom.protocol.errors import Missing
-from greenroom.protocol.prompt_checkpoint import checkpoint_between
+from greenroom.protocol.prompt_checkpoint import checkpoint_between, lean
 from greenroom.protocol.record import Compacted, SummaryCall
 from greenroom.protocol.request import request_digest
 from greenroom.protocol.summarised import summary_request_at
@@ -31,7 +31,9 @@ def test_each_call_of_a_compaction_is_rebuilt() -> None:
         SummaryCall(digests[1], 2, summary="One."),
         SummaryCall(digests[2], 4, summary="Both."),
     )
-    checkpoint = checkpoint_between(None, [("all", "SYS")], 6, 0)
+    whole_one = checkpoint_between(None, [("all", "SYS")], 6, 0)
+    assert whole_one is not None
+    checkpoint = lean(whole_one, {})
     (name,) = BLOBS
     record = Compacted(0, 2, name, MODEL, calls, ("agent",), checkpoint=checkpoint)
     records = [*writing.records, record]

@@ -7,7 +7,7 @@ law by naming that number in its docstring, or in a comment inside it or directl
     # R57: later turns send the kept bytes.
     async def test_a_second_turn_sends_the_kept_prompt() -> None: ...
 
-`python -m tests.specification` lists the laws of the first milestone that no test proves;
+`python -m tests.specification` lists the laws of the milestones reached that no test proves;
 `--all` lists those of every law, `--tests` shows each law with its tests. `unproven.txt` is the
 committed list, held to the truth by a test; `--write` writes it anew.
 """

@@ -16,7 +16,7 @@ def main() -> None:
 
     every = laws.read_laws()
     proven = laws.proofs(laws.read_tests())
-    asked = every if options.all else laws.of_first_milestone(every)
+    asked = every if options.all else laws.of_reached_milestones(every)
     open_ones = laws.unproven(asked, proven)
     if options.tests:
         show_tests(every, proven)

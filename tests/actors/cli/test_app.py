@@ -13,7 +13,10 @@ import pytest
 from tests.actors.cli.commands import environment, ran, ran_without
 from tests.actors.cli.conftest import Kept
 
-COMMANDS = ("demo", "chat", "sessions", "show", "request", "schema")
+COMMANDS = (
+    *("demo", "chat", "sessions", "show", "request", "schema", "hold", "lift", "holds"),
+    *("explain", "kept-prompt", "contributors", "spend", "plugin"),
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -33,6 +36,7 @@ def test_every_command_tells_its_options(tmp_path: Path, command: str) -> None:
         ("demo", "--turns", "many"),
         ("request", "a", "zero"),
         ("show",),
+        ("explain", "a"),
         ("chat", "--model", "m", "--base-url", "http://127.0.0.1:1", "--key-env", "NOT_SET_HERE"),
         ("chat", "--base-url", "http://127.0.0.1:1"),
         ("chat", "--model", "scripted", "--key-env", "HOME"),

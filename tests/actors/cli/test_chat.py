@@ -209,3 +209,40 @@ async def test_words_of_a_model_cannot_command_the_terminal(
     assert provider.asked[0].headers["authorization"] == "Bearer sk-verysecret"
     assert b"verysecret" not in done.stdout
     nursery.cancel_scope.cancel()
+
+
+def test_what_was_edited_is_in_force_from_the_next_message_on(tmp_path: Path) -> None:
+    """R60, R231: a broken file leaves what was, and is told; a mended one is read."""
+    space = tmp_path / "space"
+    (space / "agents").mkdir(parents=True)
+    (space / "agents" / "a.md").write_text("Help.")
+    talk = [sys.executable, "-c", TALK, str(space)]
+    done = subprocess.run(
+        talk, input="", capture_output=True, text=True, timeout=60, check=False,
+        env=environment(tmp_path), cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "The workspace stays as it was" in done.stdout
+    assert "· read anew: agents b" in done.stdout
+
+
+TALK = """
+import sys, trio
+from pathlib import Path
+from greenroom.actors import Workspace, open_host
+from greenroom.actors.cli.chat import Chat
+from greenroom.actors.cli.words import console
+from greenroom.actors.models.scripted import scripted
+
+async def main():
+    space = Path(sys.argv[1])
+    models = {"default": scripted("One.", "Two.")}
+    async with open_host("store", workspace=Workspace.folder(space), models=models) as host:
+        chat = Chat(console(), host, await host.session("a", agent="a"), "again", "answer")
+        (space / "agents" / "b.md").write_text("---\\nskills: [nix]\\n---\\nHelp.")
+        await chat._say("Hi", ())
+        (space / "agents" / "b.md").write_text("Help too.")
+        await chat._say("Hi", ())
+
+trio.run(main)
+"""

@@ -1,0 +1,164 @@
+"""The holds of a store as a host sees them, and what they keep from beginning (R159).
+
+No session is marked: a hold is asked about when a turn would begin or go on. Where there is none
+that costs a look.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.terms import kept_skills
+from greenroom.protocol.command import Pick
+from greenroom.protocol.errors import Held, StoreDamaged, TooLarge
+from greenroom.protocol.header import Header
+from greenroom.protocol.hold import HOLD, Hold, decode_hold, is_concerned
+from greenroom.protocol.identity import SessionId, SkillId
+from greenroom.protocol.limits import Limits
+from greenroom.protocol.phase import Phase, Step
+from greenroom.store.contract import Store
+
+if TYPE_CHECKING:
+    from greenroom.actors.services import Services
+    from greenroom.actors.session import SessionActor
+
+_NONE: Final[frozenset[Pick]] = frozenset()
+
+
+@attrs.define(eq=False, slots=True)
+class Holds:
+    """What holds sessions now."""
+
+    in_force: tuple[Hold, ...]
+    """In the order in which they were placed."""
+
+    @classmethod
+    def stored(cls, store: Store) -> "Holds":
+        """Those that stand in a store. Raises :class:`StoreDamaged`."""
+        return cls(tuple([decode_hold(row.value or b"") for row in store.standing(HOLD)]))
+
+    def get(self, name: str) -> Hold | None:
+        """The hold of that id."""
+        return next((hold for hold in self.in_force if hold.id == name), None)
+
+    def place(self, hold: Hold) -> None:
+        """It is in force: its entry is durable."""
+        self.in_force = (*self.in_force, hold)
+
+    def lift(self, name: str) -> None:
+        """It is in force no more."""
+        self.in_force = tuple([hold for hold in self.in_force if hold.id != name])
+
+    def check_room(self, limits: Limits) -> None:
+        """Raise :class:`TooLarge` where one more would be over the bound."""
+        if len(self.in_force) >= limits.holds_max:
+            bound = limits.holds_max
+            raise TooLarge(f"There are {bound:,} holds in force, their bound.", bound=bound)
+
+    def first_on(
+        self,
+        session: SessionId,
+        agent: str,
+        labels: Mapping[str, str],
+        shown: Collection[SkillId],
+    ) -> Hold | None:
+        """The first hold that concerns a session."""
+        for hold in self.in_force:
+            if is_concerned(hold, session, agent, labels, shown):
+                return hold
+        return None
+
+
+def hold_on(actor: "SessionActor", picks: Iterable[Pick] | None = None) -> Hold | None:
+    """The hold that keeps the next turn of a live session from beginning, if one does.
+
+    ``picks`` are those of its message; None: of the first that is queued. A message that picks a
+    skill which is held waits, whatever else its session shows.
+    """
+    holds = actor.services.holds
+    if not holds.in_force:
+        return None
+    if picks is None:
+        # A parked turn goes on whatever is queued behind it.
+        first = None if actor.phase is Phase.PARKED else actor.gateway.first
+        picks = _NONE if first is None else first.submission.picks
+    shown = _shown(actor.services, actor.header, actor.kept, [pick.id for pick in picks])
+    return holds.first_on(actor.id, actor.header.agent, actor.header.labels, shown)
+
+
+def hold_on_stored(services: "Services", session: SessionId, header: Header) -> Hold | None:
+    """The hold that concerns a passive session; its queue is not looked at."""
+    if not services.holds.in_force:
+        return None
+    shown = _shown(services, header, _kept(services, header))
+    return services.holds.first_on(session, header.agent, header.labels, shown)
+
+
+def _kept(services: "Services", header: Header) -> Kept | None:
+    if header.composition is None:
+        return None
+    try:
+        return services.kept_prompts.stored(header.composition, services.store.blob)
+    except StoreDamaged:
+        return None  # whoever opens the session is told
+
+
+def _shown(
+    services: "Services", header: Header, kept: Kept | None, picks: Iterable[SkillId] = ()
+) -> frozenset[SkillId]:
+    agent = services.workspace.agents.get(header.agent)
+    bound = () if agent is None else agent.skills
+    return frozenset((*bound, *kept_skills(kept), *header.skills, *picks))
+
+
+def keeps_still(actor: "SessionActor") -> bool:
+    """Whether a hold keeps a session from starting or resuming a turn; its phase says so then."""
+    if not actor.services.holds.in_force and actor.phase is not Phase.HELD:
+        return False
+    held = hold_on(actor) is not None
+    if held and actor.phase is Phase.IDLE:
+        actor.step(Step.HOLD)
+    elif not held and actor.phase is Phase.HELD:
+        actor.step(Step.LIFT)
+    return held
+
+
+def stopping(actor: "SessionActor") -> Hold | None:
+    """The hold that ends a running turn at this boundary, if one does."""
+    for hold in actor.services.holds.in_force:
+        if hold.running == "stop" and concerns(hold, actor):
+            return hold
+    return None
+
+
+def concerns(hold: Hold, actor: "SessionActor") -> bool:
+    """Whether a hold concerns a live session by what it shows now."""
+    header = actor.header
+    shown = _shown(actor.services, header, actor.kept)
+    return is_concerned(hold, actor.id, header.agent, header.labels, shown)
+
+
+def may_rest_held(actor: "SessionActor") -> bool:
+    """Whether a held session can be read back as it is.
+
+    One that is held for what its first message picks stays: the index does not know of that.
+    """
+    if actor.is_saving or actor.outcomes.are_awaited or not actor.gateway.is_stored:
+        return False
+    return hold_on(actor, ()) is not None
+
+
+def held_error(actor: "SessionActor", picks: Iterable[Pick] | None = None) -> Held:
+    """Why a held session refuses what is asked of it; ``picks`` as in :func:`hold_on`."""
+    hold = hold_on(actor, picks)
+    if hold is None:
+        return Held(f"The session {actor.id} was held and is about to go on.")
+    return Held(
+        f"The session {actor.id} is held by {hold.by}: {hold.reason}",
+        session=str(actor.id),
+        hold=hold.id,
+        by=hold.by,
+        reason=hold.reason,
+    )

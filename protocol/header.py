@@ -1,0 +1,38 @@
+"""A session at a glance: what is replaced with each commit, while records are only appended."""
+
+import msgspec
+
+from greenroom.protocol.identity import SkillId, TurnId
+from greenroom.protocol.usage import Usage
+
+
+class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What is replaced with each commit: all that reading a passive session's state needs (R219).
+
+    Fields are only ever appended, since it is an array on disk.
+    """
+
+    agent: str
+    person: str | None
+    preset: str
+    model: str | None
+    created: int
+    turns: int = 0
+    """Turns begun, refused ones too."""
+    users: int = 0
+    """User messages in the conversation: the next ordinal (R50)."""
+    messages: int = 0
+    """Messages in the conversation (R94)."""
+    open_turn: TurnId | None = None
+    """A turn that was dispatched and has no end yet: interrupted, if nobody runs it."""
+    composition: str | None = None
+    with_person: bool = False
+    labels: dict[str, str] = {}
+    title: str | None = None
+    usage: Usage = Usage()
+    parked: int | None = None
+    """The open turn waits for answers; its records follow the commit of this number (R223)."""
+    skills: tuple[SkillId, ...] = ()
+    """Skills that were pinned or loaded in the conversation, besides those of the kept prompt."""
+    gates: str = ""
+    """What the last turn committed to: see :class:`Dispatched`."""

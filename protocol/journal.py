@@ -1,0 +1,44 @@
+"""The journal of a store: who intervened, when and why, appended and never changed (R242)."""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from greenroom.protocol.encoding import decode_stored, encode
+from greenroom.protocol.hold import Hold
+
+
+class Intervention(msgspec.Struct, frozen=True, tag_field="is", omit_defaults=True):
+    """The base of all entries."""
+
+    at: int
+    """Milliseconds since 1970, UTC; orders nothing."""
+    by: str
+    reason: str
+
+
+class HoldPlaced(Intervention, tag="hold_placed", frozen=True):
+    """A hold is in force from here on."""
+
+    hold: Hold
+
+
+class HoldLifted(Intervention, tag="hold_lifted", frozen=True):
+    """A hold is in force no more."""
+
+    hold: str
+    """Its id."""
+
+
+AnyIntervention: TypeAlias = HoldPlaced | HoldLifted
+_entries: Final = msgspec.json.Decoder(AnyIntervention)
+
+
+def encode_intervention(intervention: AnyIntervention) -> bytes:
+    """An entry as it is stored."""
+    return encode(intervention)
+
+
+def decode_intervention(data: bytes) -> AnyIntervention:
+    """Read a stored entry. Raises :class:`StoreDamaged` if it is none."""
+    return decode_stored(data, _entries, "entry of the journal")

@@ -1,0 +1,73 @@
+"""What keeps a contributor or a plugin from being installed, changed or taken out."""
+
+from greenroom.protocol.errors import InvalidInput, OverBudget, Refused
+
+
+class ContributorOverBudget(OverBudget):
+    """A contributor as it is rendered needs more tokens than its budget has (R103, P102)."""
+
+    code = "contributor_over_budget"
+    way_out = "Shorten it, or declare a larger budget; nothing is ever cut."
+
+
+class VersionTaken(Refused):
+    """This version of the contributor or plugin is published, with other content (R138)."""
+
+    code = "version_taken"
+    status = 409
+    way_out = "Publish the change as another version; the old one stays readable."
+
+
+class UnknownContributor(Refused):
+    """No contributor of this name or version is installed."""
+
+    code = "unknown_contributor"
+    status = 404
+    way_out = "Name one that is installed, or install it first."
+
+
+class NotAuthorized(Refused):
+    """The authority of the contributor's owner did not allow it (R135)."""
+
+    code = "not_authorized"
+    status = 403
+    way_out = "Ask whoever decides for that owner, or declare it as your own."
+
+
+class WritesUnapproved(Refused):
+    """An eager run would call a tool that writes; nobody approved that version for it (R149)."""
+
+    code = "writes_unapproved"
+    status = 403
+    way_out = "Approve exactly that version, or run a tool that only reads."
+
+
+class BadPlugin(InvalidInput):
+    """A folder or archive cannot be a plugin; ``facts['where']`` says where in it (R162)."""
+
+    code = "bad_plugin"
+    way_out = "Mend the package as the message says; nothing of it was installed."
+
+
+class UntrustedPlugin(Refused):
+    """A plugin asks for more than text and tools that read, of an owner who may not (R165)."""
+
+    code = "untrusted_plugin"
+    status = 403
+    way_out = "Take that out of the plugin, or have it owned by the operator or the workspace."
+
+
+class NotAsShown(Refused):
+    """The digest that was approved is not that of what is proposed (R163)."""
+
+    code = "not_as_shown"
+    status = 409
+    way_out = "Look at the proposal as it is now, and approve the digest that stands below it."
+
+
+class UnknownPlugin(Refused):
+    """No plugin of this name and version was proposed, or it does not stand as it would have to."""
+
+    code = "unknown_plugin"
+    status = 404
+    way_out = "Name one that is listed, or propose it first."

@@ -1,0 +1,60 @@
+"""Entries of the journal as frames: golden, and the same value after a journey."""
+
+from typing import get_args
+
+import pytest
+
+from greenroom.protocol.errors import StoreDamaged
+from greenroom.protocol.hold import Hold
+from greenroom.protocol.journal import (
+    AnyIntervention,
+    HoldLifted,
+    HoldPlaced,
+    decode_intervention,
+    encode_intervention,
+)
+
+HOLD = Hold(
+    id="h1",
+    at=7,
+    by="ann",
+    reason="It pays twice.",
+    running="stop",
+    tenant="shop",
+    skill="skills/refunds",
+    agent="support",
+    labels={"team": "a"},
+)
+FRAMES: list[tuple[AnyIntervention, bytes]] = [
+    (
+        HoldPlaced(7, "ann", "It pays twice.", HOLD),
+        (
+            b'{"is":"hold_placed","at":7,"by":"ann","reason":"It pays twice.","hold":'
+            b'{"id":"h1","at":7,"by":"ann","reason":"It pays twice.","running":"stop",'
+            b'"tenant":"shop","skill":"skills/refunds","agent":"support","labels":{"team":"a"}}}'
+        ),
+    ),
+    (
+        HoldLifted(9, "ben", "Mended.", "h1"),
+        b'{"is":"hold_lifted","at":9,"by":"ben","reason":"Mended.","hold":"h1"}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "frame"), FRAMES)
+def test_an_entry_has_a_golden_frame(entry: AnyIntervention, frame: bytes) -> None:
+    """R242: who, why and when; a frame is never changed, for the journal is kept for good."""
+    assert encode_intervention(entry) == frame
+    assert decode_intervention(frame) == entry
+
+
+def test_every_kind_of_entry_has_a_frame() -> None:
+    # R242
+    assert {type(entry) for entry, _ in FRAMES} == set(get_args(AnyIntervention))
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b'{"is":"other"}', b"\xff"])
+def test_what_is_no_entry_is_damage(data: bytes) -> None:
+    # R92
+    with pytest.raises(StoreDamaged, match="entry of the journal"):
+        decode_intervention(data)
