@@ -158,9 +158,8 @@ async def _recompose(actor: "SessionActor") -> bool:
     if actor.kept is None:
         return False  # the first turn composes it, with what stands there then
     model, ran = _model_of(actor).name, made_runs(actor)
-    return await _take(
-        actor, await compose(actor.services, actor.header, actor.instructions, model, ran=ran)
-    )
+    composed = await compose(actor.services, actor.header, actor.instructions, model, ran=ran)
+    return await _take(actor, composed)
 
 
 async def _take(actor: "SessionActor", composed: Composed) -> bool:

@@ -27,6 +27,7 @@ async def dispatch(turn: "Turn", draft: Draft) -> bool:
         composition=draft.kept.digest,
         with_person=draft.record.with_person,
         gates=draft.record.gates,
+        withdrawals=draft.withdrawals,
     )
     if draft.record.skills:
         header = showing(header, [use.id for use in draft.record.skills])

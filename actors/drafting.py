@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+from msgspec import structs
 
 from greenroom.actors.committing import InForce, commit
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
@@ -15,10 +16,11 @@ from greenroom.actors.due import may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
-from greenroom.actors.opening import Opening, run_once
+from greenroom.actors.opening import Opening, made_runs, run_once
 from greenroom.actors.preparing import Composed, compose, counter_of, pin_picks
 from greenroom.actors.said import pass_on, said_by
 from greenroom.actors.tools import Door, Ticket, Toolbox
+from greenroom.actors.withdrawing import withdrawn_from, withdrawn_in
 from greenroom.protocol.budget import TokenEstimate, spend_table
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import GreenroomError
@@ -51,6 +53,8 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     """The actor's own, or one projected anew because the kept prompt is another."""
     addition: Addition
     blobs: dict[str, bytes]
+    withdrawals: int = 0
+    """How many of the store's withdrawals of skills it takes into account."""
 
     @property
     def preset(self) -> Preset:
@@ -125,11 +129,13 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     )
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
     notes: tuple[PlatformNote, ...] = ()
-    if kept is None or kept.composition.model != model.name:
-        kept, blobs = await _composed(actor, model, info)
+    known = services.holds.withdrawn
+    withdrawn = () if header.withdrawals == len(known) else withdrawn_from(actor)
+    if kept is None or withdrawn or kept.composition.model != model.name:
+        kept, blobs = await _composed(actor, model, info, anew=bool(withdrawn))
         if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
-            conversation = rebuilt(projected(actor, kept).chunks)
+            conversation = rebuilt(projected(actor, kept, withdrawn).chunks)
     elif may_be_due(actor, kept):
         notes = await notes_due(actor, kept, submission.person, turn)
     snapshot: RuntimeContextSnapshot | None = None
@@ -142,11 +148,14 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     now_in_force = commit(actor, kept, [pick.id for pick in submission.picks])
     with_person = submission.person is not None
     variant = kept.under(now_in_force.commitment.preset, with_person=with_person)
-    body = project_user(submission.body, snapshot, submission.picks, kept.composition)
+    gone = (*withdrawn_in(actor), *withdrawn) if snapshot is not None and known else ()
+    body = project_user(submission.body, snapshot, submission.picks, kept.composition, gone)
     addition = conversation.plus((*[bytes(note.body) for note in notes], body))
     record = _record(
         actor, entry, turn, kept, variant, addition, snapshot, notes=notes, in_force=now_in_force
     )
+    if withdrawn:
+        record = structs.replace(record, withdrawn=withdrawn)
     if new := now_in_force.blobs(header):
         blobs = {**blobs, **new}
     draft = Draft(
@@ -160,6 +169,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         conversation,
         addition,
         blobs,
+        len(known),
     )
     if addition.images and not model.capabilities.images:
         return Refusal("not_sent", f"The model {model.name} takes no images.", "no_images")
@@ -167,16 +177,21 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
 
 
 async def _composed(
-    actor: "SessionActor", model: Model, info: SessionInfo
+    actor: "SessionActor", model: Model, info: SessionInfo, *, anew: bool
 ) -> tuple[Kept, dict[str, bytes]]:
-    """The kept prompt of a first turn; or for another model: that leaves the opening (R113)."""
-    if actor.kept is None:
+    """The kept prompt of a first turn, whose runs are made then; or for another model (R56, R59).
+
+    Another model leaves the opening as it is (R113); ``anew`` makes that anew as well (R159).
+    """
+    services, header, before = actor.services, actor.header, actor.kept
+    if before is None:
         composed = await composed_first(actor, model, info)
+    elif anew:
+        ran = made_runs(actor)
+        composed = await compose(services, header, actor.instructions, model.name, ran=ran)
     else:
-        opened = actor.kept.composition
-        composed = await compose(
-            actor.services, actor.header, actor.instructions, model.name, opened
-        )
+        opened = before.composition
+        composed = await compose(services, header, actor.instructions, model.name, opened)
     return composed.kept, composed.blobs
 
 
@@ -184,10 +199,8 @@ async def composed_first(actor: "SessionActor", model: Model, info: SessionInfo)
     """The kept prompt of a conversation that begins now, whose runs are made then (R56, R146)."""
     services = actor.services
     composed = await compose(services, actor.header, actor.instructions, model.name)
-    box, counter = (
-        services.door.box(services.agent(actor.header.agent)),
-        counter_of(services, model.name),
-    )
+    box = services.door.box(services.agent(actor.header.agent))
+    counter = counter_of(services, model.name)
     await run_once(Opening(actor, composed.kept, box, info, counter))
     return composed
 
@@ -259,8 +272,14 @@ def _record(
     )
 
 
-def projected(actor: "SessionActor", kept: Kept) -> Projector:
-    """The conversation as another kept prompt sends it: read back and projected once (R34)."""
+def projected(actor: "SessionActor", kept: Kept, withdrawn: Sequence[str] = ()) -> Projector:
+    """The conversation as another kept prompt sends it: read back and projected once (R34).
+
+    ``withdrawn`` are revisions that it shows no more from the next request on (R159).
+    """
     entries = actor.services.store.read(actor.id)
     records = [record for entry in entries for record in decode_records(entry.records)]
-    return Projector(kept.composition, kept.composition.model).take(records)
+    projector = Projector(kept.composition, kept.composition.model).take(records)
+    if withdrawn:
+        projector.withdraw(withdrawn)
+    return projector

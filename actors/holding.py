@@ -20,7 +20,7 @@ from greenroom.actors.terms import ANSWER, WAITING
 from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
 from greenroom.protocol.errors import GreenroomError, InvalidInput, Missing, StoreFailed
-from greenroom.protocol.hold import HOLD, Hold, Running, encode_hold
+from greenroom.protocol.hold import HOLD, WITHDRAWAL, Hold, Running, encode_hold
 from greenroom.protocol.identity import SessionId, check_name
 from greenroom.protocol.journal import HoldLifted, HoldPlaced, encode_intervention
 from greenroom.protocol.limits import Limits
@@ -76,10 +76,19 @@ def placing(hold: Hold) -> Enter:
     return Enter(entry, (Standing(HOLD, hold.id, encode_hold(hold)),))
 
 
-def lifting(hold: str, at: int, by: str, reason: str) -> Enter:
-    """What lifts a hold."""
-    entry = encode_intervention(HoldLifted(at, by, reason, hold))
-    return Enter(entry, (Standing(HOLD, hold, None),))
+def lifting(hold: Hold, at: int, by: str, reason: str, *, withdrawn: bool) -> Enter:
+    """What lifts a hold, and withdraws its skill with it if that is wanted.
+
+    Raises:
+        InvalidInput: the hold names no skill that could be withdrawn.
+    """
+    if withdrawn and hold.skill is None:
+        raise InvalidInput("The hold names no skill, so none can be withdrawn.", what="withdrawn")
+    entry = encode_intervention(HoldLifted(at, by, reason, hold.id, withdrawn))
+    gone = (Standing(HOLD, hold.id, None),)
+    if not withdrawn or hold.skill is None:
+        return Enter(entry, gone)
+    return Enter(entry, (*gone, Standing(WITHDRAWAL, hold.id, hold.skill.encode())))
 
 
 async def place(host: "Host", hold: Hold) -> Hold:
@@ -116,7 +125,7 @@ def _hold_live(services: Services, hold: Hold) -> int:
     return stopped
 
 
-async def lift(host: "Host", hold: str, by: str, reason: str) -> None:
+async def lift(host: "Host", hold: Hold, by: str, reason: str, *, withdrawn: bool) -> None:
     """Lift a hold; what it held goes on, at a bounded rate.
 
     Raises:
@@ -124,21 +133,23 @@ async def lift(host: "Host", hold: str, by: str, reason: str) -> None:
         StoreFailed: it could not be written; it is in force as before.
     """
     services = host.services
-    known = services.holds.get(hold)
+    operation = lifting(hold, services.world.now(), by, reason, withdrawn=withdrawn)
     slot: Slot[OtherVerdict] = Slot()
 
     def judged(verdict: OtherVerdict) -> None:
         if isinstance(verdict, Done):
-            services.holds.lift(hold)
+            services.holds.lift(hold.id)
+            if withdrawn and hold.skill is not None:
+                services.holds.withdraw(hold.skill)
             for actor in services.actors.values():
                 if actor.phase is Phase.HELD and actor.gateway.is_empty:
                     keeps_still(actor)
         slot.put(verdict)
 
-    services.store.offer(lifting(hold, services.world.now(), by, reason), judged)
-    written(await slot.get_shielded(), hold)
-    if known is not None and not services.closing:
-        services.nursery.start_soon(resume, host, known)
+    services.store.offer(operation, judged)
+    written(await slot.get_shielded(), hold.id)
+    if not services.closing:
+        services.nursery.start_soon(resume, host, hold)
 
 
 def written(verdict: OtherVerdict, hold: str) -> None:

@@ -26,18 +26,26 @@ async def place_stored(store: Store, hold: Hold) -> int:
 
 
 async def lift_stored(
-    store: Store, world: World, tenant: str, hold: str, *, by: str, reason: str = ""
+    store: Store,
+    world: World,
+    tenant: str,
+    hold: str,
+    *,
+    by: str,
+    reason: str = "",
+    withdrawn: bool = False,
 ) -> Hold:
     """Lift a hold of that tenant, or of all; what it held goes on with the next host.
 
     Raises:
         Missing: it is not in force.
+        InvalidInput: it names no skill that could be withdrawn.
         StoreFailed: it could not be written.
     """
     found = Holds.stored(store).get(hold)
     if found is None or found.tenant not in (None, tenant):
         raise no_hold(hold)
-    await _entered(store, lifting(hold, world.now(), by, reason), hold)
+    await _entered(store, lifting(found, world.now(), by, reason, withdrawn=withdrawn), hold)
     return found
 
 

@@ -14,7 +14,7 @@ from greenroom.actors.terms import kept_skills
 from greenroom.protocol.command import Pick
 from greenroom.protocol.errors import Held, StoreDamaged, TooLarge
 from greenroom.protocol.header import Header
-from greenroom.protocol.hold import HOLD, Hold, decode_hold, is_concerned
+from greenroom.protocol.hold import HOLD, WITHDRAWAL, Hold, decode_hold, is_concerned
 from greenroom.protocol.identity import SessionId, SkillId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.phase import Phase, Step
@@ -33,11 +33,17 @@ class Holds:
 
     in_force: tuple[Hold, ...]
     """In the order in which they were placed."""
+    withdrawn: tuple[SkillId, ...] = ()
+    """Skills that were withdrawn, in order and as often as they were; a header says how many of
+    them a session knows of."""
 
     @classmethod
     def stored(cls, store: Store) -> "Holds":
         """Those that stand in a store. Raises :class:`StoreDamaged`."""
-        return cls(tuple([decode_hold(row.value or b"") for row in store.standing(HOLD)]))
+        return cls(
+            tuple([decode_hold(row.value or b"") for row in store.standing(HOLD)]),
+            tuple([(row.value or b"").decode() for row in store.standing(WITHDRAWAL)]),
+        )
 
     def get(self, name: str) -> Hold | None:
         """The hold of that id."""
@@ -50,6 +56,10 @@ class Holds:
     def lift(self, name: str) -> None:
         """It is in force no more."""
         self.in_force = tuple([hold for hold in self.in_force if hold.id != name])
+
+    def withdraw(self, skill: SkillId) -> None:
+        """What conversations show of a skill is withdrawn: their next turns show it no more."""
+        self.withdrawn = (*self.withdrawn, skill)
 
     def check_room(self, limits: Limits) -> None:
         """Raise :class:`TooLarge` where one more would be over the bound."""

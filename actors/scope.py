@@ -273,15 +273,26 @@ class Scope:
         )
         return await place(self._host, made)
 
-    async def lift(self, hold: Hold | str, /, *, by: str, reason: str = "") -> None:
+    async def lift(
+        self, hold: Hold | str, /, *, by: str, reason: str = "", withdrawn: bool = False
+    ) -> None:
         """Lift a hold, from :meth:`holds` or by its id; what it held goes on, step by step.
 
         At most ``Limits.resumed_per_second`` sessions with something to do go on in a second; one
         to which somebody sends a message goes on at once (R239).
 
+        Args:
+            hold: which.
+            by: who.
+            reason: why.
+            withdrawn: the skill that it held was wrong. A conversation that shows it is composed
+                anew before its next turn, from what stands in the workspace then, and its messages
+                show ``[withdrawn]`` where they showed the skill; what is stored stays (R159). What
+                a tool call brought of it, or a summary says, stands.
+
         Raises:
             Missing: this scope has no such hold in force.
-            InvalidInput, TooLarge: a name or text that cannot be kept.
+            InvalidInput, TooLarge: a name or text that cannot be kept; or no skill was held.
             StoreFailed: it could not be written; it is in force as before.
         """
         self._host.check_open()
@@ -292,7 +303,7 @@ class Scope:
         found = self._host.services.holds.get(name)
         if found is None or self._tenant not in (None, found.tenant):
             raise no_hold(name)
-        await lift(self._host, name, by, reason)
+        await lift(self._host, found, by, reason, withdrawn=withdrawn)
 
     def holds(self) -> Listing[Hold]:
         """The holds of this scope that are in force, oldest first (R239)."""

@@ -9,6 +9,7 @@ import trio
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Toolbox
+from greenroom.actors.withdrawing import withdrawn_by
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.event import ToolProgress
 from greenroom.protocol.identity import CallId, TurnId
@@ -45,10 +46,13 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
         for kept in self._kept.composition.skills:
             if skill in (kept.id, kept.slug, kept.name):
                 return kept
-        for record in reversed(self._records()):
+        records = self._records()
+        gone = withdrawn_by(records)
+        for record in reversed(records):
             if isinstance(record, Dispatched) and record.snapshot is not None:
                 for pinned in record.snapshot.skills:
-                    if skill in (pinned.id, pinned.slug, pinned.name):
+                    named = skill in (pinned.id, pinned.slug, pinned.name)
+                    if named and pinned.revision not in gone:
                         return pinned
         return None
 

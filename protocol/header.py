@@ -36,3 +36,5 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Skills that were pinned or loaded in the conversation, besides those of the kept prompt."""
     gates: str = ""
     """What the last turn committed to: see :class:`Dispatched`."""
+    withdrawals: int = 0
+    """How many of the store's withdrawals of skills its last turn knew of (R159)."""

@@ -16,6 +16,8 @@ from greenroom.protocol.identity import SessionId, SkillId
 
 HOLD: Final = "hold"
 """The kind under which holds stand in a store."""
+WITHDRAWAL: Final = "withdrawal"
+"""The kind under which a skill stands that was withdrawn with the lift of a hold, by its id."""
 
 Running: TypeAlias = Literal["finish", "stop"]
 """What becomes of turns that run: they go on to their end, or end at their next boundary."""

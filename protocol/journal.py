@@ -28,6 +28,8 @@ class HoldLifted(Intervention, tag="hold_lifted", frozen=True):
 
     hold: str
     """Its id."""
+    withdrawn: bool = False
+    """What was shown of the skill that it held is withdrawn (R159)."""
 
 
 AnyIntervention: TypeAlias = HoldPlaced | HoldLifted

@@ -7,7 +7,7 @@ the same bytes (R34). A message without a snapshot is sent as it is stored, unto
 Records decide what is shown. A tag, a label or a marker in anybody's text decides nothing (R4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -68,11 +68,16 @@ class ProjectionMap(msgspec.Struct, frozen=True, gc=False):
     sources: tuple[Source, ...]
 
 
+WITHDRAWN: Final = "[withdrawn]"
+"""What is shown of a skill instead of its body, where its revision was withdrawn (R159)."""
+
+
 def project_user(
     body: bytes,
     snapshot: RuntimeContextSnapshot | None,
     picks: tuple[Pick, ...],
     composition: Composition,
+    withdrawn: Collection[str] = (),
 ) -> bytes:
     """A user message as the model is sent it: blocks, the person's words, the invocation note.
 
@@ -84,6 +89,7 @@ def project_user(
         snapshot: what was pinned with it; None leaves the bytes as they are.
         picks: what the person picked, by the names of then; the note uses these (R22).
         composition: the kept prompt with which it is sent.
+        withdrawn: revisions of skills of which nothing is shown any more; the snapshot keeps them.
     """
     if snapshot is None or snapshot.placement is None:
         return body
@@ -91,15 +97,28 @@ def project_user(
     if not isinstance(message, UserMessage):
         raise StoreDamaged("A context snapshot is anchored to a message that is no user message.")
     wording = wording_of(composition.wording)
-    shown = [skill for skill in snapshot.skills if not composition.holds(skill)]
+    skills = snapshot.skills
+    if withdrawn:
+        skills = tuple([_without_withdrawn(each, composition, withdrawn) for each in skills])
+    shown = [skill for skill in skills if not composition.holds(skill)]
     blocks = "\n\n".join([render_block(skill, wording) for skill in shown])
     alone = not text_of(message.content).strip()
-    note = _invocation_note(snapshot.skills, picks, composition, wording, alone=alone)
+    note = _invocation_note(skills, picks, composition, wording, alone=alone)
     return encode_message(UserMessage(_expanded(message.content, blocks, note)))
 
 
+def _without_withdrawn(
+    skill: PinnedSkill, composition: Composition, withdrawn: Collection[str]
+) -> PinnedSkill:
+    if skill.revision not in withdrawn or composition.holds(skill):
+        return skill
+    return structs.replace(skill, body=WITHDRAWN, reference=None, paths=())
+
+
 def expansion_of(
-    snapshot: RuntimeContextSnapshot | None, composition: Composition
+    snapshot: RuntimeContextSnapshot | None,
+    composition: Composition,
+    withdrawn: Collection[str] = (),
 ) -> SkillExpansion | None:
     """What :func:`project_user` adds to the snapshot's message, for the map (R45)."""
     if snapshot is None or snapshot.placement is None:
@@ -108,7 +127,10 @@ def expansion_of(
         snapshot.user_turn,
         tuple(skill.id for skill in snapshot.skills),
         tuple(skill.revision for skill in snapshot.skills),
-        tuple(not composition.holds(skill) for skill in snapshot.skills),
+        tuple(
+            not composition.holds(skill) and skill.revision not in withdrawn
+            for skill in snapshot.skills
+        ),
     )
 
 

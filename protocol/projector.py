@@ -5,8 +5,11 @@ message, its snapshot and the kept prompt (R34).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+from msgspec import structs
+
+from greenroom.protocol.command import Pick
 from greenroom.protocol.compaction import TurnStart, framed_summary
 from greenroom.protocol.composition import Composition
 from greenroom.protocol.identity import MessageId, TurnId
@@ -39,11 +42,22 @@ from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.wording import wording_of
 
 
+class Pinned(NamedTuple):
+    """A message of a person with a snapshot, as it is stored."""
+
+    body: bytes
+    snapshot: RuntimeContextSnapshot
+    picks: tuple[Pick, ...]
+    behind: int
+    """How many notes stand between where its turn begins and itself."""
+
+
 class Projector:
     """Walks stored records once, in order, and gathers what of them is sent.
 
     Where a compaction comes, what it summarised gives way to the summary, framed; its later
-    messages, and all that follow, are gathered like any others (R106, R108).
+    messages, and all that follow, are gathered like any others (R106, R108). Where revisions of
+    skills are withdrawn, the messages that were gathered already are shown without them (R159).
 
     ``sources`` has the origin of each message, if it was asked for: a conversation that is read
     back has no use for it, and a thousand messages would take a third longer.
@@ -66,6 +80,9 @@ class Projector:
         self._runs = {run.id for run in runs_of(composition)}
         self._starts: dict[int, int] = {}
         """Where turns begin in ``chunks``, by the ordinals of their first user messages."""
+        self._withdrawn: frozenset[str] = frozenset()
+        self._pinned: dict[int, Pinned] = {}
+        """The messages with snapshots, by their ordinals."""
         self._open(composition)
 
     @property
@@ -143,21 +160,41 @@ class Projector:
             self._send(bytes(note.body), "note", None, contributor=note.contributor)
 
     def _dispatch(self, record: Dispatched) -> None:
+        if record.withdrawn:
+            self.withdraw(record.withdrawn)
         self._starts[record.ordinal] = len(self.chunks)
         if record.notes:
             self._notes(record.notes)
         self._user(record.message, record.ordinal, record.snapshot)
 
+    def withdraw(self, revisions: Iterable[str]) -> None:
+        """From here on nothing of these revisions is shown; also not where it was before (R159)."""
+        self._withdrawn |= frozenset(revisions)
+        for ordinal, pinned in self._pinned.items():
+            start = self._starts.get(ordinal)
+            if start is not None:
+                place = start + pinned.behind
+                self.chunks[place], expansion = self._shown(pinned)
+                if self.sources is not None:
+                    told = self.sources[place]
+                    self.sources[place] = structs.replace(told, expansion=expansion)
+
+    def _shown(self, pinned: "Pinned") -> tuple[bytes, SkillExpansion | None]:
+        snapshot, composition, gone = pinned.snapshot, self._composition, self._withdrawn
+        body = project_user(pinned.body, snapshot, pinned.picks, composition, gone)
+        return body, expansion_of(snapshot, composition, gone)
+
     def _user(
         self, message: MessageId, ordinal: int, snapshot: RuntimeContextSnapshot | None
     ) -> None:
-        accepted, composition = self._accepted.pop(message), self._composition
+        accepted = self._accepted.pop(message)
         body = bytes(accepted.body)
         if snapshot is None:
             self._add(body)
         else:
-            shown = project_user(body, snapshot, accepted.picks, composition)
-            self._add(shown, expansion_of(snapshot, composition))
+            behind = len(self.chunks) - self._starts[ordinal]
+            pinned = self._pinned[ordinal] = Pinned(body, snapshot, accepted.picks, behind)
+            self._add(*self._shown(pinned))
         if self._legacy:
             self._legacy_at(ordinal)
 

@@ -109,6 +109,8 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     gates: str = ""
     """Digest of what the turn committed to, a blob of the store; empty where the preset alone
     decides (R77, R155)."""
+    withdrawn: tuple[str, ...] = ()
+    """Revisions of skills that are shown as withdrawn from this request on (R159)."""
 
 
 class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -335,11 +335,22 @@ def lift(
     *,
     reason: Annotated[str, Parameter(help="Why.")] = "",
     by: Annotated[str | None, Parameter(help="Who lifts; by default who is logged in.")] = None,
+    withdrawn: Annotated[
+        bool, Parameter(negative=(), help="Its skill was wrong: conversations show it no more.")
+    ] = False,
     options: Stored | None = None,
 ) -> int:
     """Lift a hold of a store that no host holds; what it held goes on with the next host."""
     options = options or Stored()
-    command = partial(holding.lift, console(), options, hold, reason=reason, by=by or getuser())
+    command = partial(
+        holding.lift,
+        console(),
+        options,
+        hold,
+        reason=reason,
+        by=by or getuser(),
+        withdrawn=withdrawn,
+    )
     return run(command, debug=options.debug)
 
 

@@ -64,10 +64,14 @@ async def hold(
     return 0
 
 
-async def lift(console: Console, options: Stored, name: str, *, reason: str, by: str) -> int:
+async def lift(
+    console: Console, options: Stored, name: str, *, reason: str, by: str, withdrawn: bool = False
+) -> int:
     """Lift a hold; what it held goes on with the next host."""
     async with _open_writing(options) as store:
-        lifted = await lift_stored(store, World(), options.tenant, name, by=by, reason=reason)
+        lifted = await lift_stored(
+            store, World(), options.tenant, name, by=by, reason=reason, withdrawn=withdrawn
+        )
     console.print(plain(f"lifted: {about(lifted)}, held by {lifted.by}: {lifted.reason}"))
     return 0
 
@@ -119,4 +123,5 @@ def _told(entry: AnyIntervention) -> str:
     reason = f": {entry.reason}" if entry.reason else ""
     if isinstance(entry, HoldPlaced):
         return f"{when}  {entry.by} held {about(entry.hold)}{reason}  {entry.hold.id}"
-    return f"{when}  {entry.by} lifted {entry.hold}{reason}"
+    withdrew = " and withdrew its skill" if entry.withdrawn else ""
+    return f"{when}  {entry.by} lifted {entry.hold}{withdrew}{reason}"

@@ -35,6 +35,10 @@ FRAMES: list[tuple[AnyIntervention, bytes]] = [
         ),
     ),
     (
+        HoldLifted(9, "ben", "Mended.", "h1", withdrawn=True),
+        (b'{"is":"hold_lifted","at":9,"by":"ben","reason":"Mended.","hold":"h1","withdrawn":true}'),
+    ),
+    (
         HoldLifted(9, "ben", "Mended.", "h1"),
         b'{"is":"hold_lifted","at":9,"by":"ben","reason":"Mended.","hold":"h1"}',
     ),

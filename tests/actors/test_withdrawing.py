@@ -1,0 +1,220 @@
+"""Laws of a skill that is withdrawn: shown no more from the next turn on, and stored as it was."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from greenroom.actors import Host, Session, Workspace
+from greenroom.actors.models.scripted import call
+from greenroom.protocol import EagerLoad, explain
+from greenroom.protocol.errors import InvalidInput
+from greenroom.protocol.hold import Hold
+from greenroom.protocol.journal import HoldLifted
+from tests.actors.held import WHY, ended
+from tests.actors.world import Stage, check_requests, opened, sent
+
+WRONG, RIGHT = "Pay it twice.", "Pay it once."
+
+
+async def withdrawn(host: Host, hold: Hold, **told: Any) -> None:
+    await host.lift(hold, by="ben", withdrawn=True, **told)
+
+
+def asked(stage: Stage, number: int = -1) -> str:
+    """All that a request says: system string and messages."""
+    request = stage.model.requests[number]
+    return request.system + "".join(words for _, words in sent(request))
+
+
+async def test_a_pinned_revision_is_shown_as_withdrawn_and_stored_as_it_was(stage: Stage) -> None:
+    """R159, R196: from the next turn on, in every later request, and not in those before."""
+    stage.skills.publish("refunds", WRONG, **{"index.md": "Twice, always."})
+    stage.plays("One.", "Two.", "Three.", "Four.")
+    async with stage.session() as session:
+        host = session._host
+        await session.ask("Refund.", skills=["refunds"])
+        assert WRONG in asked(stage)
+        assert "Twice, always." in asked(stage)
+        before = await session.get_runtime_contexts()
+        hold = await host.hold(skill="refunds", **WHY)
+        stage.skills.publish("refunds", RIGHT)
+        receipt = await session.prompt("Again.")
+        await withdrawn(host, hold, reason="Mended.")
+        assert await ended(session, receipt) == ["done"]
+        assert WRONG not in asked(stage)
+        assert "Twice, always." not in asked(stage)
+        assert "[withdrawn]" in asked(stage)
+        assert "Refund." in asked(stage)
+        assert await session.get_runtime_contexts() == before
+        assert before[0].skills[0].body == WRONG
+        # The mended one is picked and shown; what was withdrawn stays so.
+        await session.ask("And now.", skills=["refunds"])
+        assert RIGHT in asked(stage)
+        assert asked(stage).count("[withdrawn]") == 1
+        await check_requests_of(session, stage)
+        assert WRONG in await rebuilt(session, 1)
+        found = explain(await session.request(1), await session.request(2))
+        assert found.why
+    async with stage.session() as session:
+        await session.ask("Later.")
+        assert WRONG not in asked(stage)
+        assert asked(stage).count("[withdrawn]") == 1
+        await check_requests_of(session, stage)
+        entry = (await session._host.journal().all())[-1]
+        assert isinstance(entry, HoldLifted)
+        assert (entry.withdrawn, entry.reason) == (True, "Mended.")
+
+
+async def check_requests_of(session: Session, stage: Stage) -> None:
+    """Each request is rebuilt to the byte, before and behind the withdrawal (R196)."""
+    for turn in [each.turn async for each in session.turns()]:
+        found = await session.request(turn)
+        assert found.is_exact
+        assert found.request.canonical() == stage.model.requests[turn - 1].canonical()
+
+
+async def rebuilt(session: Session, turn: int) -> str:
+    return (await session.request(turn)).request.canonical().decode()
+
+
+async def test_a_kept_prompt_is_composed_anew_before_the_next_turn(stage: Stage) -> None:
+    """R57, R159: the third cause beside compaction and model; other conversations keep theirs."""
+    stage.skills.publish("refunds", WRONG)
+    stage.bound = ("skills/refunds",)
+    stage.plays("One.", "Two.", "Three.", "Four.")
+    async with stage.session() as session:
+        host = session._host
+        await session.ask("Hello.")
+        assert WRONG in stage.model.requests[-1].system
+        stage.skills.publish("refunds", RIGHT)
+        await session.ask("Hello again.")
+        assert WRONG in stage.model.requests[-1].system
+        hold = await host.hold(skill="refunds", **WHY)
+        assert hold.sessions == 1
+        await withdrawn(host, hold)
+        await session.ask("And again.")
+        assert WRONG not in stage.model.requests[-1].system
+        assert RIGHT in stage.model.requests[-1].system
+        turns = await session.turns().all()
+        assert turns[0].composition == turns[1].composition != turns[2].composition
+        reads = len(stage.skills.reads)
+        await session.ask("Once more.")
+        assert len(stage.skills.reads) == reads
+        assert (await session.turns().all())[-1].composition == turns[2].composition
+        await check_requests_of(session, stage)
+
+
+async def test_what_the_opening_loaded_of_a_skill_is_loaded_anew(stage: Stage) -> None:
+    """R113, R159: the opening stands as long as the prompt, and goes with it."""
+    stage.skills.publish("refunds", WRONG)
+    stage.bound = ("skills/refunds",)
+    load = EagerLoad(
+        id="l", version="1", owner="workspace", placement="conversation", skill="skills/refunds"
+    )
+    stage.plays("One.", "Two.")
+    work = stage.workspace()
+    agents, source = list(work.agents.values()), stage.skills
+    made = Workspace.build(
+        agents=agents, skills=stage.skills.packages.values(), contributors=[load]
+    )
+    async with stage.session(workspace=attrs.evolve(made, source=source)) as session:
+        await session.ask("Hello.")
+        assert asked(stage).count(WRONG) == 2
+        hold = await session._host.hold(skill="refunds", **WHY)
+        stage.skills.publish("refunds", RIGHT)
+        await withdrawn(session._host, hold)
+        await session.ask("Again.")
+        assert (asked(stage).count(WRONG), asked(stage).count(RIGHT)) == (0, 2)
+        await check_requests_of(session, stage)
+
+
+async def test_a_lift_that_withdraws_nothing_moves_no_byte(stage: Stage) -> None:
+    """R57, R159: a false alarm leaves every prompt as it is."""
+    stage.skills.publish("refunds", WRONG)
+    stage.plays("One.", "Two.")
+    async with stage.session() as session:
+        await session.ask("Refund.", skills=["refunds"])
+        hold = await session._host.hold(skill="refunds", **WHY)
+        await session._host.lift(hold, by="ben")
+        await session.ask("Again.")
+        assert WRONG in asked(stage)
+        await check_requests(session, stage.model.requests)
+
+
+async def test_who_does_not_show_the_skill_is_left_alone(stage: Stage) -> None:
+    """R57, R159: its prompt is not composed anew, and grows at its end as before."""
+    stage.skills.publish("refunds", WRONG)
+    stage.skills.publish("other", "Other.")
+    stage.plays("One.", "Two.", "Three.")
+    async with stage.session() as session:
+        await session.ask("Hello.", skills=["other"])
+        hold = await session._host.hold(skill="refunds", **WHY)
+        await withdrawn(session._host, hold)
+        reads = len(stage.skills.reads)
+        await session.ask("Again.")
+        await session.ask("And again.")
+        assert len(stage.skills.reads) == reads
+        assert "[withdrawn]" not in asked(stage)
+        await check_requests(session, stage.model.requests)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_nothing_of_a_withdrawn_revision_is_read_back(
+    stage: Stage, *, restarted: bool
+) -> None:
+    """R159, R202: load_skill gives the current revision, also over a restart in between."""
+    stage.skills.publish("refunds", WRONG)
+    stage.plays("One.")
+    async with stage.session() as session:
+        await session.ask("Refund.", skills=["refunds"])
+        hold = await session._host.hold(skill="refunds", **WHY)
+        stage.skills.publish("refunds", RIGHT)
+        await withdrawn(session._host, hold)
+        if not restarted:
+            await load(stage, session)
+    if restarted:
+        async with stage.host() as host:
+            await load(stage, await opened(host))
+
+
+async def load(stage: Stage, session: Session) -> None:
+    stage.plays(call("load_skill", name="refunds"), "Two.")
+    await session.ask("Load it.")
+    assert RIGHT in asked(stage)
+    assert WRONG not in asked(stage)
+    assert [(await session.request(2, round=round_)).is_exact for round_ in (0, 1)] == [True] * 2
+
+
+async def test_a_skill_that_was_withdrawn_twice_is_shown_by_neither(stage: Stage) -> None:
+    """R159: each withdrawal is told once; and what was in the workspace all along is shown."""
+    stage.skills.publish("refunds", "First.")
+    stage.plays(*["Fine."] * 6)
+    async with stage.session() as session:
+        host = session._host
+        await session.ask("One.", skills=["refunds"])
+        for body in ("Second.", "Third."):
+            hold = await host.hold(skill="refunds", **WHY)
+            stage.skills.publish("refunds", body)
+            await withdrawn(host, hold)
+            await session.ask("Pick.", skills=["refunds"])
+        told = asked(stage)
+        assert ("First." in told, "Second." in told, "Third." in told) == (False, False, True)
+        assert told.count("[withdrawn]") == 2
+        await check_requests_of(session, stage)
+        # The operator has put the first one back: it is withdrawn all the same.
+        stage.skills.publish("refunds", "First.")
+        await session.ask("Back.", skills=["refunds"])
+        assert "First." not in asked(stage)
+        assert asked(stage).count("[withdrawn]") == 3
+        await check_requests_of(session, stage)
+
+
+async def test_only_a_skill_can_be_withdrawn(stage: Stage) -> None:
+    # R159
+    async with stage.session() as session:
+        hold = await session._host.hold(agent="support", **WHY)
+        with pytest.raises(InvalidInput, match="names no skill"):
+            await withdrawn(session._host, hold)
+        assert await session._host.holds().count() == 1
+        await session._host.lift(hold, by="ben")
