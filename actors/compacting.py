@@ -15,7 +15,7 @@ from msgspec import structs
 from greenroom.actors.committing import preset_now
 from greenroom.actors.compaction_plan import Made, Plan, Wanted, planned
 from greenroom.actors.conversation import rebuilt
-from greenroom.actors.drafting import projected, tokens_of
+from greenroom.actors.drafting import composed_first, projected, tokens_of
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.opening import made_runs
 from greenroom.actors.pending import Obstacle, Sealed, raised
@@ -99,7 +99,13 @@ def _model_of(actor: "SessionActor") -> Model:
 async def _compact(actor: "SessionActor") -> Compaction:
     header, model, calls = actor.header, _model_of(actor), list[SummaryCall]()
     info = SessionInfo(actor.id, header.agent, header.person)
-    wanted = Wanted("asked", model, info, header.person is not None)
+    composed = None
+    if actor.kept is None:
+        if not header.messages:
+            return _nothing(actor, model)
+        # Imported and never prompted: the conversation begins here, and its runs are made (R146).
+        composed = await composed_first(actor, model, info)
+    wanted = Wanted("asked", model, info, header.person is not None, composed=composed)
     plan = await planned(actor, wanted)
     if not isinstance(plan, Plan):
         await _take(actor, plan)
@@ -136,13 +142,12 @@ async def _land(actor: "SessionActor", plan: Plan, made: Made) -> Compaction:
 
 
 def _nothing(actor: "SessionActor", model: Model) -> Compaction:
-    kept = actor.kept
-    assert kept is not None, "the prompt was composed anew"
+    kept, cursor = actor.kept, _cursor(actor)
+    if kept is None:
+        return Compaction("nothing to compact", None, "", "", 0, 0, Usage(), cursor)
     variant = kept.under(preset_now(actor), with_person=actor.header.person is not None)
     tokens = variant.budget.fixed + tokens_of(actor.conversation, model.capabilities)
-    return Compaction(
-        "nothing to compact", None, "", kept.digest, tokens, tokens, Usage(), _cursor(actor)
-    )
+    return Compaction("nothing to compact", None, "", kept.digest, tokens, tokens, Usage(), cursor)
 
 
 def _cursor(actor: "SessionActor") -> Cursor:
@@ -150,8 +155,9 @@ def _cursor(actor: "SessionActor") -> Cursor:
 
 
 async def _recompose(actor: "SessionActor") -> bool:
-    model = _model_of(actor).name
-    ran = made_runs(actor) if actor.kept is not None else None
+    if actor.kept is None:
+        return False  # the first turn composes it, with what stands there then
+    model, ran = _model_of(actor).name, made_runs(actor)
     composed = await compose(actor.services, actor.header, actor.instructions, model, ran=ran)
     return await _take(actor, composed)
 

@@ -17,7 +17,7 @@ from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.opening import Opening, made_runs, run_once
-from greenroom.actors.preparing import compose, counter_of, pin_picks
+from greenroom.actors.preparing import Composed, compose, counter_of, pin_picks
 from greenroom.actors.said import pass_on, said_by
 from greenroom.actors.tools import Door, Ticket, Toolbox
 from greenroom.actors.withdrawing import withdrawn_from, withdrawn_in
@@ -132,7 +132,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     known = services.holds.withdrawn
     withdrawn = () if header.withdrawals == len(known) else withdrawn_from(actor)
     if kept is None or withdrawn or kept.composition.model != model.name:
-        kept, blobs = await _composed(actor, model, box, info, anew=bool(withdrawn))
+        kept, blobs = await _composed(actor, model, info, anew=bool(withdrawn))
         if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = rebuilt(projected(actor, kept, withdrawn).chunks)
@@ -177,23 +177,32 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
 
 
 async def _composed(
-    actor: "SessionActor", model: Model, box: Toolbox, info: SessionInfo, *, anew: bool
+    actor: "SessionActor", model: Model, info: SessionInfo, *, anew: bool
 ) -> tuple[Kept, dict[str, bytes]]:
     """The kept prompt of a first turn, whose runs are made then; or for another model (R56, R59).
 
     Another model leaves the opening as it is (R113); ``anew`` makes that anew as well (R159).
     """
-    services, before = actor.services, actor.kept
-    if anew and before is not None:
-        ran, header = made_runs(actor), actor.header
+    services, header, before = actor.services, actor.header, actor.kept
+    if before is None:
+        composed = await composed_first(actor, model, info)
+    elif anew:
+        ran = made_runs(actor)
         composed = await compose(services, header, actor.instructions, model.name, ran=ran)
-        return composed.kept, composed.blobs
-    opened = None if before is None else before.composition
-    composed = await compose(services, actor.header, actor.instructions, model.name, opened)
-    if opened is None:
-        counter = counter_of(services, model.name)
-        await run_once(Opening(actor, composed.kept, box, info, counter))
+    else:
+        opened = before.composition
+        composed = await compose(services, header, actor.instructions, model.name, opened)
     return composed.kept, composed.blobs
+
+
+async def composed_first(actor: "SessionActor", model: Model, info: SessionInfo) -> Composed:
+    """The kept prompt of a conversation that begins now, whose runs are made then (R56, R146)."""
+    services = actor.services
+    composed = await compose(services, actor.header, actor.instructions, model.name)
+    box = services.door.box(services.agent(actor.header.agent))
+    counter = counter_of(services, model.name)
+    await run_once(Opening(actor, composed.kept, box, info, counter))
+    return composed
 
 
 def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:

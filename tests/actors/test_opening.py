@@ -6,10 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from greenroom.actors import Host, Tool, Workspace, tool
+from greenroom.actors.importing import import_history
 from greenroom.actors.models.scripted import call
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.contributor import Declaration, EagerLoad, EagerRun, Text
 from greenroom.protocol.event import EagerRunMade
+from greenroom.protocol.message import AssistantMessage, Message, UserMessage
 from greenroom.protocol.record import EagerBegun, EagerRan
 from tests.actors.stage import package
 from tests.actors.world import (
@@ -279,6 +281,39 @@ async def test_a_compaction_carries_what_was_run_and_loads_anew(stage: Stage) ->
         assert b"load_tools" in last[1]
         await check_summaries(session)
     assert seen == ["count"]
+
+
+async def test_what_has_not_begun_is_composed_with_its_first_message(stage: Stage) -> None:
+    """R111, R146: asked for before that, neither composes, and the run is made when it begins."""
+    seen: list[str] = []
+    stage.plays("A")
+    async with hosting(stage, RUN, seen=seen) as host:
+        session = await opened(host)
+        assert not await session.recompose()
+        done = await session.compact()
+        assert (done.status, done.composition, seen) == ("nothing to compact", "", [])
+        await session.ask("one")
+        assert seen == ["count"]
+        assert b"1 times" in stage.model.requests[0].messages.joined()
+
+
+async def test_an_imported_conversation_may_begin_with_its_compaction(stage: Stage) -> None:
+    """R113, R146, R48: its run is made then, and stands in front of the summary from then on."""
+    seen: list[str] = []
+    stage.plays("A summary.", "B")
+    turn: list[Message] = [UserMessage("one " * 400), AssistantMessage("Fine.")]
+    async with hosting(stage, RUN, seen=seen) as host:
+        session, _ = await import_history(host, "old", agent=AGENT, messages=turn * 3)
+        assert (await session.compact()).status == "compacted"
+        assert seen == ["count"]
+        assert b"1 times" not in stage.model.requests[0].messages.joined()
+        await session.ask("two")
+        first, *rest = [words for role, words in sent(stage.model.requests[-1]) if role != "tool"]
+        assert "count" in rest[0]
+        assert "A summary." in rest[1]
+        assert first.startswith("[platform note]")
+        assert seen == ["count"]
+        await check_summaries(session)
 
 
 async def check_summaries(session: Any) -> None:

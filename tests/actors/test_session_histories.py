@@ -272,7 +272,7 @@ def run(steps: list[tuple[str, Any]], order: int = 0, window: int = WIDE) -> Non
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=30), st.integers(0, 1 << 16))
 def test_any_history(steps: list[tuple[str, Any]], order: int) -> None:
-    """R14, R57, R87, R115, R123, R169, R175, R196: rebuilt to the byte, each a prefix of the next.
+    """R14, R57, R87, R115, R123, R169, R175, R190, R196: to the byte, each a prefix of the next.
 
     And every accepted message has its outcome, none is sent twice, and an actor that reads the
     session back knows what the one that wrote it knew.
