@@ -16,6 +16,7 @@ from greenroom.actors.tool import Output, Surroundings, Tool, ToolContext, decla
 from greenroom.actors.tool_text import check_arguments, in_short
 from greenroom.protocol.errors import BadArguments, SkillUnavailable, ToolFailed
 from greenroom.protocol.identity import SkillId
+from greenroom.protocol.quoting import PATH_MAX, quoted
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary, package_revision
 
 USE_TOOL: Final = "use_tool"
@@ -132,12 +133,12 @@ async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str, Skil
                 raise ToolFailed(_no_file(package.summary.name, file, tuple(package.files)))
             what = f"{path}, current revision {package_revision(package.files)}"
             return package.files[file], what, package.summary.id
-    raise ToolFailed(f"There is no result and no skill file {path[:_SHOWN_MAX]!r} to read here.")
+    raise ToolFailed(f"There is no result and no skill file {quoted(path, PATH_MAX)} to read here.")
 
 
 def _no_file(skill: str, file: str, paths: tuple[str, ...]) -> str:
     known = ", ".join(sorted(paths)[:_NAMES_MAX]) or "none"
-    return f"The skill {skill} has no file {file[:_SHOWN_MAX]!r}; its files are: {known}."
+    return f"The skill {skill} has no file {quoted(file, PATH_MAX)}; its files are: {known}."
 
 
 def _given(around: Surroundings, name: str) -> SkillSummary:
@@ -145,7 +146,7 @@ def _given(around: Surroundings, name: str) -> SkillSummary:
     found = _matches(around.skills(), name)
     if not found:
         known = ", ".join(skill.name for skill in around.skills()[:_NAMES_MAX]) or "none"
-        raise ToolFailed(f"There is no skill {name[:_SHOWN_MAX]!r} here; there are: {known}.")
+        raise ToolFailed(f"There is no skill {quoted(name, PATH_MAX)} here; there are: {known}.")
     return _only(found, name)
 
 
@@ -206,7 +207,7 @@ async def use_tool(name: str, arguments: dict[str, Any] | None = None) -> str:
     """
     # The door resolves it before anything is decided; it is never run itself (R216).
     del arguments
-    raise ToolFailed(f"{USE_TOOL} was not resolved to {name[:_SHOWN_MAX]!r}.")
+    raise ToolFailed(f"{USE_TOOL} was not resolved to {quoted(name, PATH_MAX)}.")
 
 
 class _Used(msgspec.Struct, forbid_unknown_fields=True):
@@ -244,7 +245,7 @@ def resolve(
     found = on_demand.get(used.name)
     if found is None:
         raise BadArguments(
-            f"There is no tool {used.name[:_SHOWN_MAX]!r} on demand; {_choices(on_demand)}"
+            f"There is no tool {quoted(used.name, PATH_MAX)} on demand; {_choices(on_demand)}"
         )
     return found, "{}" if inner == "null" else inner
 

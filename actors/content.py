@@ -15,6 +15,7 @@ from greenroom.protocol.errors import InvalidInput, TooLarge
 from greenroom.protocol.identity import check_text
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import Content, Image, ImagePart, TextPart
+from greenroom.protocol.quoting import quoted
 
 Sent: TypeAlias = str | Sequence[TextPart | Image]
 """What may be sent: a text, or blocks of text and images."""
@@ -90,7 +91,9 @@ def _image_part(image: Image, limits: Limits) -> ImagePart:
     if not isinstance(media_type, str) or not isinstance(data, bytes):
         raise InvalidInput("An image is a media type (a text) and bytes.", what="image")
     if not _MEDIA_TYPE.fullmatch(image.media_type):
-        raise InvalidInput(f"{image.media_type[:80]!r} is no media type of an image.", what="image")
+        raise InvalidInput(
+            f"{quoted(image.media_type)} is no media type of an image.", what="image"
+        )
     if not image.data:
         raise InvalidInput("An image without bytes cannot be sent.", what="image")
     if len(image.data) > limits.object_bytes_max:

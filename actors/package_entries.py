@@ -11,6 +11,7 @@ import attrs
 from greenroom.protocol.errors import TooLarge
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.package_path import Parts, is_left_out, parts_within, refuse_alike
+from greenroom.protocol.quoting import PATH_MAX, quoted
 from greenroom.protocol.refusal import BadPlugin
 
 
@@ -63,7 +64,7 @@ def _read(files: dict[Parts, Entry], limits: Limits) -> dict[Parts, bytes]:
         read[parts] = entry.read(bound + 1)
         if len(read[parts]) > bound:
             one_alone = bound == limits.plugin_file_bytes_max
-            what = f"file {entry.name[:200]!r}" if one_alone else "package"
+            what = f"file {quoted(entry.name, PATH_MAX)}" if one_alone else "package"
             allowed = limits.plugin_file_bytes_max if one_alone else limits.plugin_bytes_max
             raise too_large(what, entry.name, allowed)
         room -= len(read[parts])
@@ -73,8 +74,8 @@ def _read(files: dict[Parts, Entry], limits: Limits) -> dict[Parts, bytes]:
 def no_plain_file(name: str) -> BadPlugin:
     """The refusal of an entry that would be a link, a device or the like."""
     return BadPlugin(
-        f"The entry {name[:200]!r} is a link, a device or another thing that is no file and no "
-        "folder.",
+        f"The entry {quoted(name, PATH_MAX)} is a link, a device or another thing "
+        "that is no file and no folder.",
         where=name[:200],
     )
 

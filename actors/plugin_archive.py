@@ -20,6 +20,7 @@ from greenroom.actors.plugin_tar import tar_entries
 from greenroom.protocol.errors import TooLarge
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.package_path import Parts
+from greenroom.protocol.quoting import PATH_MAX, quoted
 from greenroom.protocol.refusal import BadPlugin
 
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
@@ -85,11 +86,11 @@ def _zip_entries(data: bytes, limits: Limits) -> Iterator[Entry]:
         if stat.S_IFMT(info.external_attr >> 16) not in (kind, _KIND_UNSAID):
             raise no_plain_file(name)
         if info.flag_bits & _ENCRYPTED:
-            raise BadPlugin(f"The entry {name[:200]!r} is encrypted.", where=name)
+            raise BadPlugin(f"The entry {quoted(name, PATH_MAX)} is encrypted.", where=name)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise BadPlugin(
-                f"The entry {name[:200]!r} is packed in a way that is not read: store or deflate "
-                "it.",
+                f"The entry {quoted(name, PATH_MAX)} is packed in a way that is not read: "
+                "store or deflate it.",
                 where=name,
             )
         yield Entry(name, None if info.is_dir() else _zip_reader(archive, info))
@@ -127,5 +128,6 @@ def _as_refusal(where: str = "archive") -> Iterator[None]:
         yield
     except _FAULTS as error:
         raise BadPlugin(
-            f"The archive cannot be read at {where[:200]!r}: {type(error).__name__}.", where=where
+            f"The archive cannot be read at {quoted(where, PATH_MAX)}: {type(error).__name__}.",
+            where=where,
         ) from None

@@ -16,6 +16,7 @@ from greenroom.protocol.contributor import Owner
 from greenroom.protocol.errors import BrokenWorkspace
 from greenroom.protocol.installed import TRUSTED, Terms
 from greenroom.protocol.plugin import Plugin
+from greenroom.protocol.quoting import PATH_MAX, quoted
 from greenroom.protocol.refusal import UnknownPlugin
 
 
@@ -80,7 +81,7 @@ def remove(root: Path, plugin: str, version: str | None = None, *, by: str, at: 
         for key in standing if version is None else [f"{plugin}@{version}"]:
             after = after.remove(key, _terms(by), at=at)
         if after is before:
-            raise UnknownPlugin(f"No version of {plugin[:200]!r} is in use.", key=plugin)
+            raise UnknownPlugin(f"No version of {quoted(plugin, PATH_MAX)} is in use.", key=plugin)
         _refuse_new_faults(root, shelf, after)
         return after
 

@@ -23,11 +23,10 @@ from greenroom.protocol.question import (
     Question,
     Result,
 )
+from greenroom.protocol.quoting import quoted
 from greenroom.store.contract import Store, Stored
 
 _ANSWERS: Final = (Allow, Deny, Result, Failure)
-_NAME_SHOWN: Final = 100
-"""Characters of an id that is repeated: what is given for one may be long."""
 
 
 def open_questions(
@@ -91,7 +90,7 @@ def session_of(store: Store, tenant: str | None, question: Question | str) -> Se
 
 def no_question(name: str) -> Missing:
     """The same for one that never was and for another tenant's (R218)."""
-    sentence = f"There is no question {name[:_NAME_SHOWN]!r}."
+    sentence = f"There is no question {quoted(name)}."
     return Missing(sentence, way_out="Give the id of one, as the open ones list it.", question=name)
 
 

@@ -4,6 +4,7 @@ import importlib
 from datetime import UTC, date, datetime, tzinfo
 
 from greenroom.protocol.errors import InvalidInput
+from greenroom.protocol.quoting import quoted
 
 
 def day_in(zone: str, at: int) -> date:
@@ -27,5 +28,7 @@ def _zone(zone: str) -> tzinfo:
         # Looked up when it is wanted: few hosts want it, and it loads half of what builds Python.
         found: tzinfo = importlib.import_module("zoneinfo").ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        raise InvalidInput(f"This machine knows no time zone {zone[:80]!r}.", what="zone") from None
+        raise InvalidInput(
+            f"This machine knows no time zone {quoted(zone)}.", what="zone"
+        ) from None
     return found

@@ -25,6 +25,7 @@ from greenroom.protocol.installed import Terms, Use, ask, is_allowed, version_or
 from greenroom.protocol.plugin import FOLDER, Plugin, Proposal
 from greenroom.protocol.plugin_difference import Difference, difference
 from greenroom.protocol.plugin_rules import proposal_of, proposed
+from greenroom.protocol.quoting import PATH_MAX, quoted
 from greenroom.protocol.refusal import NotAsShown, UnknownPlugin, VersionTaken
 
 Act: TypeAlias = Literal["propose", "update", "approve", "reject", "remove"]
@@ -200,7 +201,7 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True):
         proposal = proposed(self.read(key), last.owner, terms)
         if not digest == last.digest == proposal.digest:
             raise NotAsShown(
-                f"{key!r} is proposed with the digest {proposal.digest}, not {digest[:64]!r}.",
+                f"{key!r} is proposed with the digest {proposal.digest}, not {quoted(digest)}.",
                 plugin=key,
                 digest=proposal.digest,
             )
@@ -321,7 +322,7 @@ def _taken(key: str) -> VersionTaken:
 
 
 def _unknown(key: str) -> UnknownPlugin:
-    return UnknownPlugin(f"No plugin {key[:200]!r} was proposed.", key=key)
+    return UnknownPlugin(f"No plugin {quoted(key, PATH_MAX)} was proposed.", key=key)
 
 
 def _use(act: Literal["add", "approve"], proposal: Proposal, terms: Terms) -> Use:

@@ -14,6 +14,7 @@ import msgspec
 
 from greenroom.protocol.errors import InvalidInput
 from greenroom.protocol.identity import check_name
+from greenroom.protocol.quoting import quoted
 
 SECONDS_MAX: Final = 315_576_000
 """Ten years: a longer wait is a slip."""
@@ -108,7 +109,7 @@ def check_condition(condition: Condition) -> None:
             )
     elif isinstance(condition, DateCrossed):
         if not _ZONE.fullmatch(condition.zone):
-            raise InvalidInput(f"No time zone is called {condition.zone[:80]!r}.", what="zone")
+            raise InvalidInput(f"No time zone is called {quoted(condition.zone)}.", what="zone")
     else:
         for name in condition.of:
             check_name(name, "name that its condition watches")

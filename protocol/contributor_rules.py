@@ -33,6 +33,7 @@ from greenroom.protocol.errors import InvalidInput, SameName, TooLarge, UnknownT
 from greenroom.protocol.identity import check_name, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.placement import Placement, is_wider
+from greenroom.protocol.quoting import quoted
 from greenroom.protocol.refusal import WritesUnapproved
 from greenroom.protocol.wording import CURRENT
 
@@ -165,7 +166,7 @@ def _check_names(contribution: Declaration) -> None:
         if not pattern.fullmatch(name):
             check_name(name, what)
             raise InvalidInput(
-                f"The {what} {name[:80]!r} holds more than letters, digits and a few signs "
+                f"The {what} {quoted(name)} holds more than letters, digits and a few signs "
                 "between them, or is too long.",
                 what=what,
             )
@@ -266,7 +267,7 @@ def _check_load(load: EagerLoad, limits: Limits) -> None:
         check_name(path, "path in a skill", limits)
         if "\\" in path or any(part in {"", ".", ".."} for part in path.split("/")):
             raise InvalidInput(
-                f"{path[:80]!r} is no path within a skill.", contributor=load.key, what="files"
+                f"{quoted(path)} is no path within a skill.", contributor=load.key, what="files"
             )
     if load.files and not load.skill:
         raise InvalidInput("It names files and no skill that they are of.", what="skill")
@@ -282,7 +283,7 @@ def _check_load(load: EagerLoad, limits: Limits) -> None:
 
 def _check_tool(name: str) -> None:
     if not _TOOL.fullmatch(name):
-        raise InvalidInput(f"No tool can be called {name[:80]!r}.", what="tool")
+        raise InvalidInput(f"No tool can be called {quoted(name)}.", what="tool")
     if name in _THROUGH:
         raise InvalidInput(f"Name the tool that {name} would stand for.", what="tool")
 

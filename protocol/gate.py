@@ -25,6 +25,7 @@ from greenroom.protocol.host_name import check_host, host_named, is_among
 from greenroom.protocol.identity import SkillId, check_name, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.permission import Decision, Preset, decide, strictest_of
+from greenroom.protocol.quoting import quoted
 from greenroom.protocol.turn import Effect
 
 WORKSPACE: Final = "workspace"
@@ -291,7 +292,7 @@ def _check(gate: Gate, limits: Limits) -> None:
         raise InvalidInput(f"This gate is not as declared: {error}.", what="gate") from None
     if not _TOOL.fullmatch(gate.tool):
         raise InvalidInput(
-            f"A gate cannot be of the tool {gate.tool[:80]!r}: letters, digits, - and _, and "
+            f"A gate cannot be of the tool {quoted(gate.tool)}: letters, digits, - and _, and "
             "perhaps one * at the end.",
             what="gate",
         )
@@ -300,7 +301,7 @@ def _check(gate: Gate, limits: Limits) -> None:
     for path, condition in gate.where.items():
         check_name(path, f"argument in the {what}", limits)
         if not all(path.split(".")):
-            raise InvalidInput(f"The {what} has the argument {path[:80]!r}.", what="gate")
+            raise InvalidInput(f"The {what} has the argument {quoted(path)}.", what="gate")
         for value in condition if isinstance(condition, tuple) else (condition,):
             _check_value(value, what, limits)
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Final
 
 from greenroom.protocol.errors import InvalidInput
+from greenroom.protocol.quoting import quoted
 
 _NAME: Final = r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*"
 _LAST: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -44,7 +45,7 @@ def check_host(pattern: object) -> str:
         or not _PATTERN.fullmatch(pattern)
     ):
         raise InvalidInput(
-            f"{str(pattern)[:80]!r} is no host: write a name in ASCII as host.domain, or "
+            f"{quoted(pattern)} is no host: write a name in ASCII as host.domain, or "
             "*.domain for all below it, without scheme, port or path.",
             what="egress",
         )

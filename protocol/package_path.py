@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from greenroom.protocol.errors import Refused, SameName, TooLarge
 from greenroom.protocol.identity import check_text
+from greenroom.protocol.quoting import PATH_MAX, quoted
 from greenroom.protocol.refusal import BadPlugin
 from greenroom.protocol.skill import is_listable
 
@@ -32,7 +33,7 @@ def parts_within(path: str) -> Parts:
             shown as they are.
         TooLarge: longer or deeper than the bounds.
     """
-    shown = repr(path[:_SHOWN_MAX])
+    shown = quoted(path, PATH_MAX)
     try:
         check_text(path, "path", PATH_BYTES_MAX)
     except TooLarge:

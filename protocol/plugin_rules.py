@@ -40,6 +40,7 @@ from greenroom.protocol.plugin import (
     name_of,
     texts_below,
 )
+from greenroom.protocol.quoting import PATH_MAX, quoted
 from greenroom.protocol.refusal import BadPlugin, UntrustedPlugin
 
 MAIN: Final = "SKILL.md"
@@ -70,7 +71,7 @@ def check_plugin(plugin: Plugin, limits: Limits = DEFAULT_LIMITS) -> Plugin:
     ):
         if not pattern.fullmatch(name):
             raise BadPlugin(
-                f"The {what} {name[:80]!r} is not of small letters, digits and a few signs "
+                f"The {what} {quoted(name)} is not of small letters, digits and a few signs "
                 "between them, or is too long.",
                 where=what,
             )
@@ -100,7 +101,7 @@ def proposed(plugin: Plugin, owner: Owner, terms: Terms) -> Proposal:
         Refused: whatever else installing a contributor raises, with the contributor named.
     """
     if owner not in OWNERS:
-        raise InvalidInput(f"An owner is one of {', '.join(OWNERS)}, not {str(owner)[:80]!r}.")
+        raise InvalidInput(f"An owner is one of {', '.join(OWNERS)}, not {quoted(owner)}.")
     check_plugin(plugin, terms.limits)
     proposal = proposal_of(plugin, owner)
     if not proposal.is_trusted:
@@ -158,11 +159,11 @@ def _check_wanted(manifest: Manifest, limits: Limits) -> None:
         _refuse_many(what, number, bound)
     for tool in manifest.tools:
         if not _TOOL.fullmatch(tool):
-            raise BadPlugin(f"No tool can be called {tool[:80]!r}.", where="tools")
+            raise BadPlugin(f"No tool can be called {quoted(tool)}.", where="tools")
     for host in manifest.hosts:
         with _located("hosts"):
             if check_host(host) != host:
-                raise BadPlugin(f"Write the host {host[:80]!r} in small letters.", where="hosts")
+                raise BadPlugin(f"Write the host {quoted(host)} in small letters.", where="hosts")
     _refuse_same("hosts", manifest.hosts)
 
 
@@ -198,7 +199,7 @@ def _check_path(path: str) -> Parts:
     """The components of what is named plainly, as it stands on the disk."""
     parts = parts_within(path)
     if not parts or "/".join(parts) != path or is_left_out(parts):
-        raise BadPlugin(f"{path[:200]!r} is no plain path within a plugin.", where=path)
+        raise BadPlugin(f"{quoted(path, PATH_MAX)} is no plain path within a plugin.", where=path)
     return parts
 
 
@@ -213,7 +214,7 @@ def _check_ids(manifest: Manifest) -> None:
             )
         if "owner" in plain:
             raise BadPlugin(
-                f"The contributor {id_[:80]!r} says whose it is; whoever proposes it says that.",
+                f"The contributor {quoted(id_)} says whose it is; whoever proposes it says that.",
                 where=id_[:80],
             )
         ids.append(id_)
@@ -249,7 +250,7 @@ def _declared(plugin: Plugin, number: int, plain: Mapping[str, Any], owner: Owne
 def _refuse_unnamed(plugin: Plugin, where: str, tools: set[str]) -> None:
     for tool in sorted(tools - plugin.manifest.tools.keys()):
         raise BadPlugin(
-            f"{where}: It uses the tool {tool[:80]!r}, which the manifest does not name.",
+            f"{where}: It uses the tool {quoted(tool)}, which the manifest does not name.",
             where=where,
             tool=tool,
         )
@@ -258,12 +259,12 @@ def _refuse_unnamed(plugin: Plugin, where: str, tools: set[str]) -> None:
 def _own_skill(plugin: Plugin, where: str, load: EagerLoad) -> SkillId:
     if load.skill not in plugin.manifest.skills:
         raise BadPlugin(
-            f"{where}: It loads the skill {load.skill[:80]!r}, which is none of the plugin.",
+            f"{where}: It loads the skill {quoted(load.skill)}, which is none of the plugin.",
             where=where,
         )
     for file in sorted(set(load.files) - texts_below(plugin, load.skill).keys()):
         raise BadPlugin(
-            f"{where}: The skill {load.skill!r} has no file {file[:80]!r}.", where=where
+            f"{where}: The skill {load.skill!r} has no file {quoted(file)}.", where=where
         )
     return name_of(plugin, load.skill)
 
@@ -274,7 +275,7 @@ def _watched(plugin: Plugin, where: str, name: str) -> str:
         return name_of(plugin, name)
     if name not in BUILT_IN:
         raise BadPlugin(
-            f"{where}: It watches {name[:80]!r}, which is neither of the plugin nor built in.",
+            f"{where}: It watches {quoted(name)}, which is neither of the plugin nor built in.",
             where=where,
         )
     return name

@@ -6,6 +6,7 @@ import msgspec
 
 from greenroom.protocol.errors import Rewound
 from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.quoting import quoted
 from greenroom.protocol.usage import Usage
 
 ReceiptStatus: TypeAlias = Literal["started", "queued", "steered", "scheduled"]
@@ -47,7 +48,7 @@ class Cursor(msgspec.Struct, frozen=True, order=True, gc=False):
         rest, _, index = text.rpartition(".")
         incarnation, _, number = rest.rpartition(".")
         if not (incarnation and _is_number(number) and _is_number(index)):
-            raise Rewound(f"{text[:80]!r} is not a cursor.", cursor=text[:80])
+            raise Rewound(f"{quoted(text)} is not a cursor.", cursor=text[:80])
         return cls(incarnation, int(number), int(index))
 
 

@@ -49,6 +49,7 @@ from typing import Final, NewType
 
 from greenroom.protocol.errors import SaveFailed
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.quoting import quoted
 
 Table = NewType("Table", str)
 
@@ -151,5 +152,5 @@ def blob_key(sha256: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != 32:  # noqa: PLR2004 - the length of a SHA-256
-        raise SaveFailed(f"{sha256[:80]!r} is not a SHA-256 in hexadecimal.")
+        raise SaveFailed(f"{quoted(sha256)} is not a SHA-256 in hexadecimal.")
     return key

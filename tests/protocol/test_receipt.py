@@ -1,7 +1,7 @@
 """Cursors: places in the store's order, as values and as text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greenroom.protocol.errors import Rewound
@@ -43,6 +43,7 @@ def test_what_is_no_cursor_is_refused(text: str) -> None:
 
 
 @given(st.text())
+@example("\U0010ffff" * 80)
 def test_any_text_at_all_is_a_cursor_or_refused(text: str) -> None:
     """P151: nothing else is raised."""
     try:
