@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from greenroom.protocol.common_bytes import common_bytes
 from greenroom.protocol.movement import Moved, Movement, moved_between
 from greenroom.protocol.pieces import Piece, cuts_of, piece_at
 from greenroom.protocol.reason import Pair, Why, reason_of
@@ -57,7 +58,7 @@ def explain(first: SentRequest, second: SentRequest) -> Comparison:
     """
     cuts = cuts_of(first), cuts_of(second)
     one, other = (b"".join([cut.data for cut in each]) for each in cuts)
-    sizes, common = (len(one), len(other)), _common(one, other)
+    sizes, common = (len(one), len(other)), common_bytes(one, other)
     moved = moved_between(first.composition, second.composition)
     if one == other:
         sentence = "The two requests are the same bytes."
@@ -75,18 +76,6 @@ def explain(first: SentRequest, second: SentRequest) -> Comparison:
         reason.cause,
         moved,
     )
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _words(text: bytes, at: int) -> str:

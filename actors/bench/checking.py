@@ -18,7 +18,7 @@ import msgspec
 from greenroom.actors.bench.composing import Composer, Ingredients, sent_of
 from greenroom.actors.bench.contender import Contender, Setting
 from greenroom.actors.bench.faults import ComposerVaries
-from greenroom.actors.bench.levels import shared
+from greenroom.protocol.common_bytes import common_bytes
 
 SETTINGS: Final = (
     Setting(1_700_000_000_000, "tuesday"),
@@ -173,7 +173,7 @@ def _first(one: list[Answer], other: list[Answer], under: str) -> Difference | N
     for left, right in zip(one, other, strict=True):
         for (what, old), (_, new) in zip(left, right, strict=True):
             if old != new:
-                at = shared(old, new)
+                at = common_bytes(old, new)
                 shown = [text[at : at + _SHOWN].decode(errors="replace") for text in (old, new)]
                 return Difference(what, at, shown[0], shown[1], under)
     return None

@@ -14,6 +14,7 @@ import msgspec
 from greenroom.actors.bench.composing import KEPT_LEVELS
 from greenroom.actors.bench.conversation import Sent
 from greenroom.actors.bench.faults import LevelTooShort
+from greenroom.protocol.common_bytes import common_bytes
 from greenroom.protocol.placement import PLACEMENTS, Placement
 
 _SHOWN: Final = 40
@@ -52,7 +53,7 @@ class _Group:
         if tools != self.tools:
             self.common, self.where = 0, self.where or "their tool declarations differ"
         elif not text.startswith(self.first[: self.common]):
-            self.common = shared(self.first, text)
+            self.common = common_bytes(self.first, text)
             self.where = _difference(self.first, text, self.common)
 
 
@@ -172,24 +173,12 @@ def check_levels(name: str, levels: Iterable[LevelReport]) -> None:
             )
 
 
-def shared(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def shared_pieces(one: Sequence[bytes], other: Sequence[bytes]) -> int:
-    """The same of two texts that are given in pieces, cut alike."""
+    """How many bytes two texts begin with alike that are given in pieces, cut alike."""
     alike = 0
     for left, right in zip(one, other, strict=False):
         if left != right:
-            return alike + shared(left, right)
+            return alike + common_bytes(left, right)
         alike += len(left)
     return alike
 

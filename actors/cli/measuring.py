@@ -8,6 +8,7 @@ import msgspec
 import trio
 
 from greenroom.actors import Capabilities, Model, ModelResponse, SessionInfo, Sink
+from greenroom.protocol.common_bytes import common_bytes
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.request import Messages, ModelRequest
 
@@ -30,18 +31,6 @@ class Share:
 
     def __str__(self) -> str:
         return f"{self.equal / self.total:.1%}" if self.total else "–"
-
-
-def common(one: bytes, other: bytes) -> int:
-    """The length of the beginning that two byte strings have in common."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 @attrs.define(eq=False)
@@ -101,19 +90,19 @@ class Prefixes:
 
 def _common(head: bytes, messages: Messages, old_head: bytes, old: Messages) -> int:
     if head != old_head:
-        return common(head, old_head)
+        return common_bytes(head, old_head)
     equal = len(head)
     for message, known in zip(messages, old, strict=False):
         if message != known:
-            return equal + common(message, known)
+            return equal + common_bytes(message, known)
         equal += len(message) + 1
     return equal
 
 
 def _begins(head: bytes, messages: Messages, old_head: bytes, firsts: set[bytes]) -> int:
     if head != old_head:
-        return common(head, old_head)
-    return len(head) + max((common(messages[0], first) for first in firsts), default=0)
+        return common_bytes(head, old_head)
+    return len(head) + max((common_bytes(messages[0], first) for first in firsts), default=0)
 
 
 @attrs.define(eq=False)

@@ -21,7 +21,7 @@ from greenroom.actors.bench import (
 )
 from greenroom.actors.bench.composing import Composed, Composition, Ingredients, Kept, Section
 from greenroom.actors.bench.conversation import four_bytes
-from greenroom.actors.bench.levels import shared, shared_pieces
+from greenroom.actors.bench.levels import shared_pieces
 from greenroom.actors.bench.playing import Playing, Scene
 from greenroom.protocol.composition import compose
 from greenroom.protocol.placement import Placement
@@ -153,9 +153,6 @@ def test_what_the_trace_itself_breaks_is_no_fault_of_the_composer() -> None:
 
 
 def test_common_beginnings_are_counted_in_bytes() -> None:
-    """Of texts, and of texts in pieces."""
-    assert shared(b"abcd", b"abxd") == 2
-    assert shared(b"abc", b"abcd") == 3
-    assert shared(b"", b"a") == 0
+    """Of texts in pieces, as of texts."""
     assert shared_pieces([b"ab", b"cd"], [b"ab", b"cx"]) == 3
     assert shared_pieces([b"ab"], [b"ab", b"c"]) == 2
