@@ -103,8 +103,9 @@ async def go_on(turn: "Turn") -> Ending | None:
         draft.kept.checkpoint(actor.sent, sections, count, now),
         draft.in_force.digest,
     )
-    # Not asked any more, whatever becomes of the commit.
-    turn.asked = None
+    # Not asked any more, and the checkpoint counts, whatever becomes of the commit: what is not
+    # saved is kept, and written before anything else.
+    turn.asked, actor.sent = None, sections
     if not await turn.save(
         [record],
         actor.conversation.plus(()),
@@ -114,7 +115,6 @@ async def go_on(turn: "Turn") -> Ending | None:
         terms=terms_with(actor, header),
     ):
         return None
-    actor.sent = sections
     ending = await turn.calls(draft, this)
     if ending is not None or actor.phase is not Phase.MODEL:
         return ending

@@ -16,7 +16,9 @@ from greenroom.protocol.errors import (
     SessionLost,
     StoreUnavailable,
 )
+from greenroom.protocol.permission import Preset, PresetTable
 from greenroom.protocol.question import Allow, Answer, Deny, Result, Withdrawn
+from greenroom.protocol.record import Resumed
 from tests.actors.asked import (
     asking,
     asks,
@@ -85,6 +87,26 @@ async def test_a_fault_at_every_commit(stage: Stage, place: int, how: str) -> No
         state = await session.state()
         assert (sorted(stage.effects), len(stage.model.requests), state.messages) == before
         await goes_on(stage, session, place)
+
+
+async def test_what_an_unsaved_resumption_rendered_is_recorded_once(stage: Stage) -> None:
+    """R70, R84: the kept record holds the checkpoint, so the next request has no other."""
+    async with asking(stage, call("pay"), "Paid.") as session:
+        [question] = await asks(session)
+    stage.presets = PresetTable(
+        (Preset(id="read-only", label="L", policy="Do it.", confined_write="ask", write="ask"),)
+    )
+    async with asking(stage) as session:
+        stage.fails(skip=1)
+        await session._host.answer(question, ANSWERS[0])
+        await wait_all_tasks_blocked()
+        assert (await session.state()).has_pending_save
+        await session.flush()
+        [resumed] = [r for r in records_of(stage, session) if isinstance(r, Resumed)]
+        assert resumed.checkpoint is not None
+        assert stage.effects == []
+        await goes_on(stage, session, 0)
+        assert len(await session.get_system_prompt_checkpoints()) == 2
 
 
 async def goes_on(stage: Stage, session: Session, place: int) -> None:
