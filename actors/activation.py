@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
+from greenroom.actors.asking_first import restored
 from greenroom.actors.conversation import Conversation, rebuilt
 from greenroom.actors.due import Told
 from greenroom.actors.gateway import INTERRUPTED, Gateway, Waiting
@@ -105,6 +106,8 @@ def _read_back(
         conversation = rebuilt(projector.take(records).chunks)
         if tally.checkpoints:
             sent = replay(_checkpoints(services, tally))
+    gateway = _gateway(services, session)
+    gateway.asked = restored(records, header)
     actor = SessionActor(
         services,
         session,
@@ -114,7 +117,7 @@ def _read_back(
         header,
         tally.opened.instructions,
         conversation,
-        _gateway(services, session),
+        gateway,
         kept,
         sent,
         told=Told(tally.settled, about=tally.told),

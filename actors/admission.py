@@ -16,6 +16,7 @@ from greenroom.actors.border import check_skills
 from greenroom.actors.content import Held, Sent, held
 from greenroom.actors.gateway import INTERRUPTED, Waiting
 from greenroom.actors.holds import held_error, hold_on
+from greenroom.actors.opening import begins_with_runs
 from greenroom.actors.session import SessionActor
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.account import receipt_of
@@ -185,7 +186,8 @@ def _starts_now(actor: SessionActor, submission: Submission) -> bool:
         held = hold_on(actor, submission.picks) is not None
         if not held:
             # Where none may start now, the message is made durable first: nobody waits for that.
-            return actor.services.turns.has_room
+            # So is one that begins with runs, since a person may be asked about them (R215).
+            return actor.services.turns.has_room and not begins_with_runs(actor)
     if submission.when == "reject":
         if held:
             raise held_error(actor, submission.picks)
@@ -214,7 +216,7 @@ async def _queue(actor: SessionActor, message: Admitted) -> Receipt:
         raise QueueFull(f"The session {actor.id} has {bound:,} messages queued.", bound=bound)
     own_turn = gateway.would_wait(submission)
     record = _acceptance(actor, submission, own_turn=own_turn)
-    if not actor.services.policy.durable_intake:
+    if not actor.services.policy.durable_intake and not begins_with_runs(actor):
         first = _first_of_key(actor, message)
         return first or _keep(actor, message, record, own_turn=own_turn)
     slot: Slot[EnqueueVerdict] = Slot()

@@ -4,18 +4,26 @@ The answer is as durable as any other; the turn goes on with the next host that 
 (R161).
 """
 
+from msgspec import structs
+
 from greenroom.actors.asking import answer_record
+from greenroom.actors.asking_first import restored
 from greenroom.actors.questions import check_answer, no_answer, no_question, session_of
 from greenroom.actors.terms import terms_of
 from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
-from greenroom.protocol.encoding import decode_header, decode_records, encode_records
+from greenroom.protocol.encoding import (
+    decode_header,
+    decode_records,
+    encode_header,
+    encode_records,
+)
 from greenroom.protocol.errors import Missing, SessionLost
 from greenroom.protocol.header import Header
-from greenroom.protocol.identity import SessionId, SkillId
+from greenroom.protocol.identity import SessionId, SkillId, TurnId
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.parked import open_in, parked_of, questions_of
-from greenroom.protocol.question import Answer, Question, fits, in_time
+from greenroom.protocol.question import Answer, Asking, Question, fits, in_time
 from greenroom.protocol.rebuild import composition_from
 from greenroom.protocol.record import Answered, AnyRecord
 from greenroom.protocol.tally import Tally
@@ -73,22 +81,41 @@ def _answering(
     shown: tuple[SkillId, ...],
 ) -> tuple[Commit, Answered] | None:
     """The commit of an answer and its record; None where nobody waits for it."""
+    header = decode_header(claimed.header)
+    asking = _waiting(records, header)
+    mine = asking.get(name)
+    if mine is None:
+        return None
+    turn, question = mine
+    if not fits(question.kind, answer):
+        raise no_answer(question)
+    counts = in_time(question, answer, now)
+    record, blobs = answer_record(turn, name, counts, now, DEFAULT_LIMITS)
+    left = [one for _, one in asking.values() if one is not question]
+    if not left and header.open_turn is None:
+        # No turn waits: the message whose turn is next does not wait either any more (R215).
+        header = structs.replace(header, parked=None)
+    commit = Commit(
+        session,
+        claimed.epoch,
+        claimed.head,
+        encode_records([record]),
+        encode_header(header),
+        blobs=blobs,
+        terms=terms_of(session, header, shown, left),
+    )
+    return commit, record
+
+
+def _waiting(records: list[AnyRecord], header: Header) -> dict[str, tuple[TurnId, Asking]]:
+    """What waits for an answer, each with its turn: of the open one, or before the first begins."""
     tally = Tally(records)
     start = tally.open_turn
-    parked = None if start is None else parked_of(start, tally.since)
+    if start is None:
+        return {one.question.id: (one.turn, one.question) for one in restored(records, header)}
+    parked = parked_of(start, tally.since)
     asking = () if parked is None else open_in(parked.asked, parked.answers)
-    mine = next((one for one in asking if one.id == name), None)
-    if parked is None or mine is None:
-        return None
-    if not fits(mine.kind, answer):
-        raise no_answer(mine)
-    counts = in_time(mine, answer, now)
-    record, blobs = answer_record(parked.start.turn, name, counts, now, DEFAULT_LIMITS)
-    left = [one for one in asking if one is not mine]
-    terms = terms_of(session, decode_header(claimed.header), shown, left)
-    encoded = encode_records([record])
-    commit = Commit(session, claimed.epoch, claimed.head, encoded, blobs=blobs, terms=terms)
-    return commit, record
+    return {one.id: (start.turn, one) for one in asking}
 
 
 def _kept_skills(store: Store, header: Header) -> tuple[SkillId, ...]:

@@ -10,9 +10,11 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
+from greenroom.actors.pending import Obstacle, raised
 from greenroom.actors.tool_text import Later, kept_text
 from greenroom.actors.tools import Door, Finished, Ticket
 from greenroom.protocol.encoding import encode_message
+from greenroom.protocol.errors import SessionLost, StoreUnavailable
 from greenroom.protocol.identity import CallId, SessionId, TurnId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import ToolMessage
@@ -28,25 +30,29 @@ from greenroom.protocol.question import (
     call_digest,
     question_id,
 )
-from greenroom.protocol.record import Answered, CallResult
+from greenroom.protocol.record import Answered
+from greenroom.protocol.record_parts import CallResult
 
 
 def approval_of(session: SessionId, ticket: Ticket, expires: int | None) -> Asking:
     """The question whether a call may run; with what its gate says to whoever is asked."""
-    return _asking(session, ticket, "approval", ticket.reason, expires)
+    return approval_named(question_id(session, ticket.call.id, "approval"), ticket, expires)
+
+
+def approval_named(name: str, ticket: Ticket, expires: int | None) -> Asking:
+    """That question under a name of its own: a run is asked about for each message anew (R215)."""
+    return _asking(name, ticket, "approval", ticket.reason, expires)
 
 
 def result_of(session: SessionId, ticket: Ticket, later: Later) -> Asking:
     """The question what a call brings that was begun."""
-    return _asking(session, ticket, "result", later.question, later.expires)
+    name = question_id(session, ticket.call.id, "result")
+    return _asking(name, ticket, "result", later.question, later.expires)
 
 
-def _asking(
-    session: SessionId, ticket: Ticket, kind: Kind, text: str, expires: int | None
-) -> Asking:
+def _asking(name: str, ticket: Ticket, kind: Kind, text: str, expires: int | None) -> Asking:
     call = ticket.call
     tool = call.function.name if ticket.tool is None else ticket.tool.name
-    name = question_id(session, call.id, kind)
     return asking_of(name, kind, call.id, tool, ticket.arguments, text, expires)
 
 
@@ -59,6 +65,20 @@ def answer_record(
     kept = kept_text(answer.content, limits)
     stored = structs.replace(answer, content=kept.shown)
     return Answered(at, turn, name, stored, kept.object), kept.blobs
+
+
+def check_kept(obstacle: Obstacle | None) -> None:
+    """Raise what kept an answer from being written, if something did.
+
+    Raises:
+        SessionLost: somebody else holds the session by now.
+        StoreUnavailable: it was not kept; the question is as open as before.
+    """
+    if isinstance(obstacle, SessionLost):
+        raise obstacle
+    if obstacle is not None:
+        cause = raised(obstacle)
+        raise StoreUnavailable(f"The answer was not kept: {cause.sentence}") from cause
 
 
 def granted(ticket: Ticket, asking: Asking, answer: Answer) -> Ticket | None:
@@ -81,7 +101,7 @@ def answered(
     for kind in _KINDS if answers else ():
         record = answers.get(question_id(session, call, kind))
         if record is not None:
-            return _decided(door, call, record)
+            return decided(door, call, record)
     return None
 
 
@@ -89,7 +109,8 @@ _KINDS: Final[tuple[Kind, ...]] = ("result", "approval")
 """What was allowed first may have been answered with its result since."""
 
 
-def _decided(door: Door, call: CallId, record: Answered) -> Finished | None:
+def decided(door: Door, call: CallId, record: Answered) -> Finished | None:
+    """The result that an answer gives a call; None: it was allowed."""
     match record.answer:
         case Result(content=content) if record.object is not None:
             body = encode_message(ToolMessage(call, content))

@@ -25,7 +25,8 @@ from greenroom.protocol.errors import HostClosed, Missing, ModelFailed, SaveFail
 from greenroom.protocol.header import Header
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import Compaction, Cursor
-from greenroom.protocol.record import AnyRecord, Recomposed, SummaryCall
+from greenroom.protocol.record import AnyRecord, Recomposed
+from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.usage import Usage
 
 if TYPE_CHECKING:

@@ -31,7 +31,8 @@ from greenroom.protocol.errors import OverBudget
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.projector import Projector
-from greenroom.protocol.record import Compacted, SummaryCall
+from greenroom.protocol.record import Compacted
+from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.request import Messages
 from greenroom.protocol.wording import wording_of
 

@@ -24,13 +24,14 @@ from greenroom.actors.withdrawing import withdrawn_from, withdrawn_in
 from greenroom.protocol.budget import TokenEstimate, spend_table
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import GreenroomError
-from greenroom.protocol.identity import TurnId
+from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.message import ToolCall
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.projection import project_user
 from greenroom.protocol.projector import Projector
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import Dispatched, PlatformNote
+from greenroom.protocol.record import Dispatched
+from greenroom.protocol.record_parts import PlatformNote
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
 from greenroom.protocol.turn import SkillUse
 from greenroom.protocol.wording import wording_of
@@ -132,7 +133,10 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     known = services.holds.withdrawn
     withdrawn = () if header.withdrawals == len(known) else withdrawn_from(actor)
     if kept is None or withdrawn or kept.composition.model != model.name:
-        kept, blobs = await _composed(actor, model, info, anew=bool(withdrawn))
+        composed = await _composed(actor, entry, model, info, anew=bool(withdrawn))
+        if composed is None:
+            return Refusal("interrupted", "What it opens with waits for approval.", "asking")
+        kept, blobs = composed.kept, composed.blobs
         if header.messages or kept.opens:
             # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = rebuilt(projected(actor, kept, withdrawn).chunks)
@@ -177,32 +181,40 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
 
 
 async def _composed(
-    actor: "SessionActor", model: Model, info: SessionInfo, *, anew: bool
-) -> tuple[Kept, dict[str, bytes]]:
+    actor: "SessionActor", entry: Waiting, model: Model, info: SessionInfo, *, anew: bool
+) -> Composed | None:
     """The kept prompt of a first turn, whose runs are made then; or for another model (R56, R59).
 
-    Another model leaves the opening as it is (R113); ``anew`` makes that anew as well (R159).
+    None: a run waits for its approval (R215). Another model leaves the opening as it is (R113);
+    ``anew`` makes that anew as well (R159).
     """
     services, header, before = actor.services, actor.header, actor.kept
     if before is None:
-        composed = await composed_first(actor, model, info)
-    elif anew:
+        message = None if entry.seq is None else entry.submission.message
+        return await composed_first(actor, model, info, message)
+    if anew:
         ran = made_runs(actor)
-        composed = await compose(services, header, actor.instructions, model.name, ran=ran)
-    else:
-        opened = before.composition
-        composed = await compose(services, header, actor.instructions, model.name, opened)
-    return composed.kept, composed.blobs
+        return await compose(services, header, actor.instructions, model.name, ran=ran)
+    opened = before.composition
+    return await compose(services, header, actor.instructions, model.name, opened)
 
 
-async def composed_first(actor: "SessionActor", model: Model, info: SessionInfo) -> Composed:
-    """The kept prompt of a conversation that begins now, whose runs are made then (R56, R146)."""
+async def composed_first(
+    actor: "SessionActor", model: Model, info: SessionInfo, message: MessageId | None = None
+) -> Composed | None:
+    """The kept prompt of a conversation that begins now, whose runs are made then (R56, R146).
+
+    None: some of them wait for their approval, for the sake of ``message`` (R215).
+
+    Raises:
+        Busy: they do, and no message can wait for it.
+    """
     services = actor.services
     composed = await compose(services, actor.header, actor.instructions, model.name)
     box = services.door.box(services.agent(actor.header.agent))
     counter = counter_of(services, model.name)
-    await run_once(Opening(actor, composed.kept, box, info, counter))
-    return composed
+    made = await run_once(Opening(actor, composed.kept, box, info, counter, message))
+    return composed if made else None
 
 
 def draft_again(actor: "SessionActor", start: Dispatched) -> Draft:

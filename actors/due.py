@@ -22,7 +22,7 @@ from greenroom.protocol.contributor import Note
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.movement import Movement, moved_between, told
 from greenroom.protocol.note import note
-from greenroom.protocol.record import PlatformNote
+from greenroom.protocol.record_parts import PlatformNote
 from greenroom.protocol.wording import wording_of
 
 if TYPE_CHECKING:

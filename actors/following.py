@@ -21,7 +21,8 @@ from greenroom.actors.tools import Finished, blobs_of
 from greenroom.protocol.budget import images_in
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
-from greenroom.protocol.record import AnyRecord, Returned, Steer
+from greenroom.protocol.record import AnyRecord, Returned
+from greenroom.protocol.record_parts import Steer
 from greenroom.store.contract import KeyEntry
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ that *waits* (a pick, ``when="queue"``, an interruption) gets a turn of its own;
 after it waits behind it, plain words too, until that turn has begun (R115 to R121).
 """
 
+from collections.abc import Collection
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -13,7 +14,7 @@ import msgspec
 from greenroom.protocol.command import Submission
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.receipt import ReceiptStatus
-from greenroom.protocol.record import Accepted
+from greenroom.protocol.record import Accepted, EagerAsked
 from greenroom.store.contract import KeyEntry
 
 INTERRUPTED: Final = "Interrupted by a message."
@@ -62,6 +63,8 @@ class Gateway:
     """The messages of one session that no turn has taken yet."""
 
     behind: Behind = "steer"
+    asked: tuple[EagerAsked, ...] = ()
+    """What was asked before the conversation begins, and has no answer yet (R215)."""
     _line: list[Waiting] = attrs.field(factory=list)
     _arriving: tuple[Submission, ...] = ()
     """Messages offered to the store whose verdict has not come: they have a place already."""
@@ -78,6 +81,15 @@ class Gateway:
     def is_stored(self) -> bool:
         """Nothing of it is in memory only, or on its way (R93)."""
         return not self._arriving and all(entry.seq is not None for entry in self._line)
+
+    @property
+    def waits_for(self) -> tuple[EagerAsked, ...]:
+        """What has to be answered before the first turn: asked for messages that still stand."""
+        return tuple([one for one in self.asked if self.holds(one.message)]) if self.asked else ()
+
+    def settled(self, questions: Collection[str]) -> None:
+        """These questions wait no more."""
+        self.asked = tuple([one for one in self.asked if one.question.id not in questions])
 
     def interrupts(self, turn: TurnId) -> bool:
         """Whether the message that is next was accepted to end that turn (R178)."""

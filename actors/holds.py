@@ -124,7 +124,12 @@ def _shown(
 
 
 def keeps_still(actor: "SessionActor") -> bool:
-    """Whether a hold keeps a session from starting or resuming a turn; its phase says so then."""
+    """Whether a hold, or a question, keeps a session from starting or resuming a turn.
+
+    Its phase says so then.
+    """
+    if (actor.gateway.asked or actor.phase is Phase.ASKING) and _waits_to_open(actor):
+        return True
     if not actor.services.holds.in_force and actor.phase is not Phase.HELD:
         return False
     held = hold_on(actor) is not None
@@ -133,6 +138,16 @@ def keeps_still(actor: "SessionActor") -> bool:
     elif not held and actor.phase is Phase.HELD:
         actor.step(Step.LIFT)
     return held
+
+
+def _waits_to_open(actor: "SessionActor") -> bool:
+    """Whether its first turn waits until the runs of its opening are approved (R215)."""
+    waits = bool(actor.gateway.waits_for)
+    if waits and actor.phase is Phase.IDLE:
+        actor.step(Step.ASK)
+    elif not waits and actor.phase is Phase.ASKING:
+        actor.step(Step.GO_ON)
+    return waits
 
 
 def stopping(actor: "SessionActor") -> Hold | None:
@@ -150,13 +165,15 @@ def concerns(hold: Hold, actor: "SessionActor") -> bool:
     return is_concerned(hold, actor.id, header.agent, header.labels, shown)
 
 
-def may_rest_held(actor: "SessionActor") -> bool:
-    """Whether a held session can be read back as it is.
+def may_rest_still(actor: "SessionActor") -> bool:
+    """Whether a session that is held, or asks before it begins, can be read back as it is.
 
     One that is held for what its first message picks stays: the index does not know of that.
     """
     if actor.is_saving or actor.outcomes.are_awaited or not actor.gateway.is_stored:
         return False
+    if actor.phase is Phase.ASKING:
+        return actor.answering is None
     return hold_on(actor, ()) is not None
 
 

@@ -362,7 +362,8 @@ class Host(Scope):
         if shared is not None:
             shared.close()
         if actor is not None and (
-            actor.phase in (Phase.IDLE, Phase.PARKED, Phase.HELD) or actor.compaction is not None
+            actor.phase in (Phase.IDLE, Phase.PARKED, Phase.ASKING, Phase.HELD)
+            or actor.compaction is not None
         ):
             self.close(actor)
 

@@ -22,13 +22,13 @@ from greenroom.protocol.parked import Since, added_by, relief_of, usage_of
 from greenroom.protocol.record import (
     Answered,
     Asked,
-    CallResult,
     Dispatched,
     Ended,
     Responded,
     Resumed,
     Returned,
 )
+from greenroom.protocol.record_parts import CallResult
 from greenroom.store.contract import Known
 
 UNKNOWN: Final = "Unknown outcome: the host stopped while this call ran; it may have happened."

@@ -23,7 +23,7 @@ from greenroom.actors.unsent import not_accepted
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, SessionLost
 from greenroom.protocol.phase import Step
-from greenroom.protocol.record import SummaryCall
+from greenroom.protocol.record_parts import SummaryCall
 from greenroom.store.contract import Known
 
 if TYPE_CHECKING:

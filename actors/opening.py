@@ -1,7 +1,9 @@
 """Eager runs: what contributors call once, when a conversation begins.
 
 A run passes the same door as a model's call. Its outcome is committed at once, whatever becomes of
-the first prompt, and is sent as it was from then on (R146, R147, R148).
+the first prompt, and is sent as it was from then on (R146, R147, R148). One that a person has to
+approve is asked about before any is made; the message that began the conversation waits in the
+queue, and can be recalled with the question (R215).
 """
 
 from collections.abc import Sequence
@@ -10,20 +12,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import msgspec
+from msgspec import structs
 
+from greenroom.actors.asking import approval_named, decided, granted
 from greenroom.actors.committing import commit
 from greenroom.actors.context import context_of
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.models.port import SessionInfo
 from greenroom.actors.pending import Obstacle, raised
 from greenroom.actors.surroundings import TurnSurroundings
+from greenroom.actors.terms import terms_with
 from greenroom.actors.tool import ToolContext
 from greenroom.actors.tools import Finished, Ticket, Toolbox, blobs_of
 from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.encoding import decode_records, encode_message, encode_sorted
+from greenroom.protocol.errors import Busy
+from greenroom.protocol.gate import Commitment
+from greenroom.protocol.identity import CallId, MessageId
 from greenroom.protocol.message import AssistantMessage, ToolCall
 from greenroom.protocol.opening import called, runs_of
-from greenroom.protocol.record import AnyRecord, EagerBegun, EagerRan
+from greenroom.protocol.question import Asking, question_id
+from greenroom.protocol.record import Answered, AnyRecord, EagerAsked, EagerBegun, EagerRan
 from greenroom.protocol.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -31,9 +40,6 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = "Unknown outcome: the host stopped while this call ran; it may have happened."
 NOT_YET: Final = "It brings its result later, which is too late for an opening."
-NOBODY_ASKED: Final = (
-    "Not run: it needs a person's approval, and nobody is asked before a conversation has begun."
-)
 
 
 @attrs.frozen
@@ -46,6 +52,9 @@ class Opening:
     info: SessionInfo
     counter: TokenCounter
     """The model's own, by which a run keeps to its budget."""
+    message: MessageId | None
+    """The message that begins it, where that stands in the queue: it waits while it is asked about
+    a run. None: nobody can be asked."""
 
 
 def made_runs(actor: "SessionActor") -> frozenset[str]:
@@ -54,43 +63,146 @@ def made_runs(actor: "SessionActor") -> frozenset[str]:
     return frozenset([record.contributor.rpartition("@")[0] for record in found])
 
 
-async def run_once(opening: Opening) -> None:
+def begins_with_runs(actor: "SessionActor") -> bool:
+    """Whether the session's next turn is the first, and contributors run something for it."""
+    if actor.kept is not None:
+        return False
+    workspace, header = actor.services.workspace, actor.header
+    agent = workspace.agents.get(header.agent)
+    extra = () if agent is None else workspace.contributors_for(agent, header.person)
+    return any(isinstance(each, EagerRun) for each in extra)
+
+
+class _Due(msgspec.Struct, frozen=True):
+    """A run that has no outcome yet, as it was decided."""
+
+    run: EagerRun
+    ticket: Ticket
+    begun: bool
+    """It was begun before and nothing is known of it: it is not begun again."""
+    answer: Answered | None
+    """What was said to its question."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person is to be asked about it first."""
+        return self.ticket.asks and self.answer is None and not self.begun
+
+
+async def run_once(opening: Opening) -> bool:
     """Make the runs of a conversation that have no outcome yet, in their order (R146).
 
+    Nothing is run while one of them waits for a person: what is asked for is read when the
+    conversation begins, and not days before.
+
+    Returns:
+        False: some wait for their approval, which was asked for (R215).
+
     Raises:
-        StoreFailed: an outcome could not be kept.
+        Busy: some need an approval, and no message stands in the queue for which it is asked.
+        StoreFailed: an outcome, or a question, could not be kept.
     """
     runs = runs_of(opening.kept.composition)
     if not runs:
-        return
+        return True
+    due = _due(opening, runs)
+    if waiting := [one for one in due if one.waits]:
+        await _ask(opening, waiting)
+        return False
+    for one in due:
+        await _run(opening, one)
+    return True
+
+
+def _due(opening: Opening, runs: Sequence[EagerRun]) -> list[_Due]:
     records = _records(opening.actor)
     made = {r.contributor.rpartition("@")[0] for r in records if isinstance(r, EagerRan)}
     begun = {r.contributor for r in records if isinstance(r, EagerBegun)}
+    answers = {r.question: r for r in reversed(records) if isinstance(r, Answered)}
+    commitment = commit(opening.actor, opening.kept).commitment
+    due = []
     for run in runs:
         if run.id not in made:
-            await _run(opening, run, begun=run.key in begun)
+            ticket = _ticket(opening, run, commitment)
+            answer = answers.get(_question(opening, ticket))
+            due.append(_Due(run, ticket, run.key in begun, answer))
+    return due
 
 
-async def _run(opening: Opening, run: EagerRun, *, begun: bool) -> None:
-    """Make one run, through the door, and commit what came of it."""
-    actor, box = opening.actor, opening.box
-    door, now = actor.services.door, actor.services.world.now
+def _ticket(opening: Opening, run: EagerRun, commitment: Commitment) -> Ticket:
+    """The run as a call, decided like a model's."""
     wanted = (run.tool, _json(run.arguments))
-    if run.tool in box.on_demand:
+    if run.tool in opening.box.on_demand:
         wanted = ("use_tool", _json({"name": run.tool, "arguments": run.arguments}))
     (call,) = called(run.key, [wanted])
-    commitment = commit(actor, opening.kept).commitment
-    ticket = door.decide(call, box, commitment, opening.kept.declared)
-    if begun:
+    door = opening.actor.services.door
+    return door.decide(call, opening.box, commitment, opening.kept.declared)
+
+
+def _question(opening: Opening, ticket: Ticket) -> str:
+    """The name of its question: one of its own for each message for which it is asked."""
+    call = CallId(f"{ticket.call.id}@{opening.message}")
+    return question_id(opening.actor.id, call, "approval")
+
+
+async def _ask(opening: Opening, waiting: Sequence[_Due]) -> None:
+    """Commit what is asked; the message stays in the queue, and its turn has not begun (R215)."""
+    actor, message = opening.actor, opening.message
+    if message is None:
+        what = ", ".join(one.run.key for one in waiting)
+        raise Busy(
+            f"What the conversation opens with has to be approved first: {what}.",
+            way_out="Send it a message: that waits while a person is asked, then all goes on.",
+            reason="what it opens with waits for approval",
+        )
+    now, turn = actor.services.world.now(), actor.header.turns + 1
+    expires = actor.services.approval_expires()
+    asked = tuple(
+        [
+            EagerAsked(now, turn, message, one.run.key, _asking(opening, one.ticket, expires))
+            for one in waiting
+        ]
+    )
+    header = structs.replace(actor.header, parked=actor.number)
+    terms = terms_with(actor, header, [one.question for one in asked])
+    obstacle = await actor.commit(asked, header, terms=terms).get_shielded()
+    if obstacle is not None:
+        raise raised(obstacle)
+    actor.gateway.asked = asked
+
+
+def _asking(opening: Opening, ticket: Ticket, expires: int | None) -> Asking:
+    assert ticket.tool is not None
+    name = _question(opening, ticket)
+    return approval_named(name, ticket, expires)
+
+
+async def _run(opening: Opening, due: _Due) -> None:
+    """Make one run, through the door, and commit what came of it."""
+    actor, run, call = opening.actor, due.run, due.ticket.call
+    door, now = actor.services.door, actor.services.world.now
+    ticket = due.ticket if due.answer is None else _answered(opening, due.ticket, due.answer)
+    if due.begun:
         finished = door.finished(call.id, UNKNOWN, "unknown")
+    elif isinstance(ticket, Finished):
+        finished = ticket
     elif ticket.may_run:
-        if ticket.writes:
+        if ticket.writes or due.answer is not None:
+            # An approval is good for one call, also where nobody knows whether that happened.
             await _commit(actor, EagerBegun(now(), run.key, call.id), ())
         finished = await _called(opening, ticket)
     else:
-        reason = NOBODY_ASKED if ticket.asks else ticket.reason
-        finished = door.finished(call.id, reason, "refused")
+        finished = door.finished(call.id, ticket.reason, "refused")
     await _commit(actor, _record(opening, run, call, finished), (finished,))
+
+
+def _answered(opening: Opening, ticket: Ticket, answer: Answered) -> Ticket | Finished:
+    """What an answer makes of a run: it is looked at again now, like a model's call (R157)."""
+    asking = _asking(opening, ticket, None) if ticket.tool is not None else None
+    allowed = None if asking is None else granted(ticket, asking, answer.answer)
+    if allowed is not None:
+        return allowed
+    return decided(opening.actor.services.door, ticket.call.id, answer) or ticket
 
 
 async def _called(opening: Opening, ticket: Ticket) -> Finished:

@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING
 import trio
 from msgspec import structs
 
-from greenroom.actors.asking import answer_record
+from greenroom.actors.asking import answer_record, check_kept
+from greenroom.actors.asking_first import settle_first
 from greenroom.actors.drafting import draft_again
-from greenroom.actors.pending import Obstacle, Sealed, raised
+from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.questions import no_answer
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
 from greenroom.actors.terms import loaded_in, showing, terms_with
 from greenroom.actors.tools import blobs_of
 from greenroom.actors.waiting import Slot
-from greenroom.protocol.errors import (
-    GreenroomError,
-    SessionLost,
-    StoreUnavailable,
-)
+from greenroom.protocol.errors import GreenroomError, SessionLost
 from greenroom.protocol.note import approvals_note
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.question import (
@@ -136,7 +133,7 @@ async def settle_question(actor: "SessionActor", name: str, answer: Answer) -> Q
     turn = actor.turn
     asking = None if turn is None or actor.phase is Phase.CLOSED else expected(turn, name)
     if turn is None or asking is None:
-        return None
+        return await settle_first(actor, name, answer)
     record = turn.answers.get(name)
     if record is None:
         if not fits(asking.kind, answer):
@@ -173,12 +170,7 @@ async def _answer(turn: "Turn", asking: Asking, answer: Answer) -> Answered:
     record, blobs = answer_record(
         turn.number, asking.id, in_time(asking, answer, now), now, services.limits
     )
-    obstacle = await _committed(turn, record, blobs).get_shielded()
-    if isinstance(obstacle, SessionLost):
-        raise obstacle
-    if obstacle is not None:
-        cause = raised(obstacle)
-        raise StoreUnavailable(f"The answer was not kept: {cause.sentence}") from cause
+    check_kept(await _committed(turn, record, blobs).get_shielded())
     return record
 
 

@@ -243,7 +243,7 @@ def _phase(
     if actor is not None:
         return actor.phase.value
     if header.parked is not None:
-        return Phase.PARKED.value
+        return (Phase.ASKING if header.open_turn is None else Phase.PARKED).value
     if header.open_turn is not None:
         return "interrupted"
     if services is not None and hold_on_stored(services, stored.session, header) is not None:

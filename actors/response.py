@@ -19,7 +19,8 @@ from greenroom.protocol.message import (
     ToolCall,
     text_of,
 )
-from greenroom.protocol.record import ProviderId, Responded
+from greenroom.protocol.record import Responded
+from greenroom.protocol.record_parts import ProviderId
 from greenroom.protocol.usage import Usage
 
 _NO_USAGE: Final = ModelResponse().usage

@@ -14,7 +14,8 @@ from greenroom.protocol.note import approvals_note
 from greenroom.protocol.parked import Parked
 from greenroom.protocol.phase import Phase
 from greenroom.protocol.rebuild import submission_of
-from greenroom.protocol.record import Accepted, AnyRecord, PlatformNote
+from greenroom.protocol.record import Accepted, AnyRecord
+from greenroom.protocol.record_parts import PlatformNote
 from greenroom.protocol.wording import wording_of
 
 

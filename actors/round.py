@@ -17,7 +17,8 @@ from greenroom.actors.tool import Later, ToolContext
 from greenroom.actors.tools import Door, Finished, Ticket
 from greenroom.protocol.identity import CallId, SessionId
 from greenroom.protocol.question import Asking
-from greenroom.protocol.record import Answered, Asked, PlatformNote
+from greenroom.protocol.record import Answered, Asked
+from greenroom.protocol.record_parts import PlatformNote
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor

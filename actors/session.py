@@ -14,7 +14,7 @@ import trio
 from greenroom.actors.conversation import Conversation
 from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
-from greenroom.actors.holds import held_error, keeps_still, may_rest_held
+from greenroom.actors.holds import held_error, keeps_still, may_rest_still
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
 from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, read_back
@@ -102,8 +102,8 @@ class SessionActor:
         A parked turn, and what is queued behind it, are in the store; who waits for its outcome
         does so here.
         """
-        if self.phase is Phase.HELD:
-            return may_rest_held(self)
+        if self.phase in (Phase.HELD, Phase.ASKING):
+            return may_rest_still(self)
         if self.phase is not Phase.PARKED:
             return self.is_quiet
         if self.turn is None or self.turn.runs or self._saving or self.answering is not None:

@@ -5,14 +5,15 @@ from typing import Final
 
 import trio
 
+from greenroom.actors.asking_first import withdrawn_with, without
+from greenroom.actors.gateway import Waiting
 from greenroom.actors.pending import raised
 from greenroom.actors.session import SessionActor
-from greenroom.protocol.account import RECALLED
 from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, SessionLost
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId
 from greenroom.protocol.phase import Phase, Step
-from greenroom.protocol.receipt import Outcome
+from greenroom.protocol.receipt import RECALLED, Outcome
 from greenroom.protocol.record import AnyRecord, Recalled
 from greenroom.protocol.usage import Usage
 
@@ -52,29 +53,45 @@ async def recall(actor: SessionActor, message: MessageId) -> bool:
         StoreFailed: it could not be written; the message stands where it stood.
     """
     await actor.until_heard()
+    while actor.answering is not None:
+        # What is answered by then stands; what is not is withdrawn with its message (R215).
+        await actor.answering.wait()
     place = actor.gateway.place_of(message)
     if place is None:
         return False
     entry = actor.gateway.take_at(place)
     if entry.seq is not None:
-        record, consumed = Recalled(actor.services.world.now(), message), (entry.seq,)
-        if actor.pending:
-            behind = len(actor.pending)
-            actor.keep_unsaved(actor.seal([record], consumed=consumed, behind=behind))
-        else:
-            saving = actor.commit([record], consumed=consumed)
-            error = await saving.get_shielded()
-            if isinstance(error, SessionLost):
-                actor.lose(error)
-                raise error
-            if error is not None:
-                actor.gateway.put_back([entry])
-                actor.go_on()
-                raise raised(error)
+        await _take_back(actor, entry, entry.seq)
     actor.outcomes.resolve(message, Outcome(None, "recalled", RECALLED, "", 0, Usage()))
     # A hold may have been only about what this message picked.
     actor.go_on()
     return True
+
+
+async def _take_back(actor: SessionActor, entry: Waiting, seq: int) -> None:
+    """Commit that a message was taken out of the queue, and what was asked for it with it."""
+    message = entry.submission.message
+    asked = withdrawn_with(actor, message)
+    record = Recalled(actor.services.world.now(), message, withdrawn=asked)
+    if actor.pending:
+        sealed = actor.seal([record], consumed=(seq,), behind=len(actor.pending))
+        actor.keep_unsaved(sealed)
+        return
+    header, terms = without(actor, asked) if asked else (None, None)
+    saving = actor.commit([record], header, consumed=(seq,), terms=terms)
+    heard = actor.answering = trio.Event() if asked else None
+    error = await saving.get_shielded()
+    if heard is not None:
+        actor.answering = None
+        heard.set()
+    if isinstance(error, SessionLost):
+        actor.lose(error)
+        raise error
+    if error is not None:
+        actor.gateway.put_back([entry])
+        actor.go_on()
+        raise raised(error)
+    actor.gateway.settled(asked)
 
 
 async def dispose(actor: SessionActor, *, discard: bool) -> None:

@@ -18,7 +18,8 @@ from greenroom.protocol.errors import GreenroomError, SaveFailed, StoreFailed, T
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import AnyRecord, CallResult, Ended, SummaryCall
+from greenroom.protocol.record import AnyRecord, Ended
+from greenroom.protocol.record_parts import CallResult, SummaryCall
 from greenroom.protocol.usage import Usage
 
 WITHHELD: Final = "The provider withheld the answer."

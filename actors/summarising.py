@@ -28,7 +28,7 @@ from greenroom.protocol.compaction import (
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.errors import ModelFailed, OverBudget
 from greenroom.protocol.message import AssistantMessage, ToolMessage
-from greenroom.protocol.record import SummaryCall
+from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.request import ModelRequest, request_digest
 from greenroom.protocol.usage import Usage
 from greenroom.protocol.wording import Wording, wording_of

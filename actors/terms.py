@@ -9,7 +9,7 @@ from greenroom.actors.kept_prompt import Kept
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId, SkillId, session_mark
 from greenroom.protocol.question import Asking
-from greenroom.protocol.record import CallResult
+from greenroom.protocol.record_parts import CallResult
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor

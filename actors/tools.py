@@ -25,7 +25,7 @@ from greenroom.protocol.identity import CallId, SkillId, made_valid
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import ToolCall, ToolMessage
 from greenroom.protocol.permission import Decision
-from greenroom.protocol.record import CallResult
+from greenroom.protocol.record_parts import CallResult
 from greenroom.protocol.turn import CallState
 
 LOAD_TOOLS: Final = "load_tools"

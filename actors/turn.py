@@ -47,7 +47,8 @@ from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.question import Asking
 from greenroom.protocol.receipt import End
-from greenroom.protocol.record import Answered, AnyRecord, Asked, Dispatched, SummaryCall
+from greenroom.protocol.record import Answered, AnyRecord, Asked, Dispatched
+from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.usage import Usage
 from greenroom.store.contract import KeyEntry, Known
 

@@ -1,35 +1,30 @@
 """What became of turns and messages, read from records (R76, R177, R213)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import msgspec
 
 from greenroom.protocol.encoding import decode_message
 from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.message import AssistantMessage
-from greenroom.protocol.receipt import Cursor, Outcome, Receipt
+from greenroom.protocol.receipt import RECALLED, Cursor, Outcome, Receipt
 from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
     Asked,
-    CallResult,
     Compacted,
     Dispatched,
     Ended,
     NotSent,
-    PlatformNote,
     Recalled,
     Responded,
     Resumed,
     Returned,
-    SummaryCall,
 )
+from greenroom.protocol.record_parts import CallResult, PlatformNote, SummaryCall
 from greenroom.protocol.telling import outcome_of_end
 from greenroom.protocol.turn import CallRecord, KeptPromptUse, ModelCall, NoteUse, TurnRecord
 from greenroom.protocol.usage import Usage
-
-RECALLED: Final = "The message was recalled."
 
 
 class _Open:

@@ -130,9 +130,10 @@ class QuestionAsked(NumberedEvent, tag="question_asked", frozen=True, gc=False):
 
 
 class QuestionSettled(NumberedEvent, tag="question_settled", frozen=True, gc=False):
-    """A question has its answer, or is withdrawn with its turn (R160, R223)."""
+    """A question has its answer, or is withdrawn with its turn or message (R160, R215, R223)."""
 
     turn: TurnId
+    """0: its message was recalled before it had one."""
     question: str
     answer: Settlement
 

@@ -31,7 +31,8 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     title: str | None = None
     usage: Usage = Usage()
     parked: int | None = None
-    """The open turn waits for answers; its records follow the commit of this number (R223)."""
+    """Questions wait for answers: those of the open turn, or such as are asked before the first
+    begins; what asks them follows the commit of this number (R215, R223)."""
     skills: tuple[SkillId, ...] = ()
     """Skills that were pinned or loaded in the conversation, besides those of the kept prompt."""
     gates: str = ""

@@ -12,7 +12,7 @@ import msgspec
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.message import UserMessage
 from greenroom.protocol.question import Allow, Answer, Deny
-from greenroom.protocol.record import NoteKind, PlatformNote
+from greenroom.protocol.record_parts import NoteKind, PlatformNote
 from greenroom.protocol.wording import Wording, one_line
 
 

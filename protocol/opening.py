@@ -20,6 +20,7 @@ from greenroom.protocol.message import (
     ToolMessage,
     UserMessage,
 )
+from greenroom.protocol.record import Answered, AnyRecord, EagerAsked, Recalled
 from greenroom.protocol.wording import one_line, wording_of
 
 
@@ -41,6 +42,23 @@ def opening_note(composition: Composition) -> bytes:
 def runs_of(composition: Composition) -> tuple[EagerRun, ...]:
     """What is run when a conversation begins, in its order."""
     return tuple([each for each in composition.eager if isinstance(each, EagerRun)])
+
+
+def asked_first(records: Iterable[AnyRecord]) -> tuple[EagerAsked, ...]:
+    """The runs that wait for their approval before a conversation begins, oldest first (R215)."""
+    waiting: dict[str, EagerAsked] = {}
+    for record in records:
+        match record:
+            case EagerAsked():
+                waiting[record.question.id] = record
+            case Answered():
+                waiting.pop(record.question, None)
+            case Recalled():
+                for name in record.withdrawn:
+                    waiting.pop(name, None)
+            case _:
+                pass
+    return tuple(waiting.values())
 
 
 def call_of(contributor: str, place: int) -> CallId:

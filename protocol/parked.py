@@ -23,13 +23,16 @@ from greenroom.protocol.question import (
     settled,
     shown,
 )
+from greenroom.protocol.receipt import RECALLED
 from greenroom.protocol.record import (
     Answered,
     AnyRecord,
     Asked,
     Compacted,
     Dispatched,
+    EagerAsked,
     Ended,
+    Recalled,
     Responded,
     Resumed,
     Returned,
@@ -164,6 +167,12 @@ class _Reader:
                 self.round = record
             case Asked():
                 self._asked(record)
+            case EagerAsked():
+                (question,) = shown(self.session, record.turn, record.at, [record.question])
+                self.questions[question.id] = question
+            case Recalled():
+                for name in record.withdrawn:
+                    self._settle(name, Withdrawn(RECALLED), record.at)
             case Answered(question=name) if name in self.questions:
                 self._settle(name, record.answer, record.at)
             case Answered(question=name):

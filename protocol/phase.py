@@ -22,6 +22,8 @@ saving_questions   what a round asks about is on its way, with the results that 
 parked             a turn waits for answers; it has no task, and needs no place in memory (R161)
 saving_outcomes    results, steers and the next request's digest are on their way
 settling           the end of the turn is on its way
+asking             an eager run of its opening waits for approval; the message that began the
+                   conversation is queued still (R215)
 held               a hold keeps it still: what is sent is accepted and waits, nothing else may be
                    changed (R159)
 unsaved            something could not be written and is kept; only ``flush`` leads on
@@ -53,6 +55,7 @@ class Phase(StrEnum):
     PARKED = "parked"
     SAVING_OUTCOMES = "saving_outcomes"
     SETTLING = "settling"
+    ASKING = "asking"
     HELD = "held"
     UNSAVED = "unsaved"
     SET_ASIDE = "set_aside"
@@ -93,6 +96,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
         _S.TAKE: _P.DRAFTING,
         _S.CONFIGURE: _P.CONFIGURING,
         _S.COMPACT: _P.COMPACTING,
+        _S.ASK: _P.ASKING,
         _S.HOLD: _P.HELD,
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
@@ -150,6 +154,7 @@ TABLE: Final[Mapping[Phase, Mapping[Step, Phase]]] = {
         _S.SAVE_FAILED: _P.UNSAVED,
         _S.CLOSE: _P.CLOSED,
     },
+    _P.ASKING: {_S.GO_ON: _P.IDLE, _S.CLOSE: _P.CLOSED},
     _P.HELD: {_S.LIFT: _P.IDLE, _S.CLOSE: _P.CLOSED},
     _P.UNSAVED: {_S.FLUSHED: _P.IDLE, _S.SAVE_FAILED: _P.UNSAVED, _S.CLOSE: _P.CLOSED},
     _P.SET_ASIDE: {_S.CLOSE: _P.CLOSED},
@@ -185,6 +190,7 @@ BUSY: Final[Mapping[Phase, str]] = {
     _P.PARKED: "a turn is parked until its questions are answered",
     _P.OPENING: "it is being read back",
     _P.CONFIGURING: "a setting is being saved",
+    _P.ASKING: "what it opens with waits for approval",
     _P.HELD: "it is held",
     _P.UNSAVED: "a save is pending",
     _P.SET_ASIDE: "it is set aside",

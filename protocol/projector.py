@@ -33,10 +33,10 @@ from greenroom.protocol.record import (
     Ended,
     Imported,
     LegacyContext,
-    PlatformNote,
     Responded,
     Returned,
 )
+from greenroom.protocol.record_parts import PlatformNote
 from greenroom.protocol.repair import repair
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.wording import wording_of

@@ -25,6 +25,8 @@ End: TypeAlias = Literal[
 ]
 
 
+RECALLED: Final = "The message was recalled."
+"""Why a message, and what was asked before it could begin, came to nothing (R127, R215)."""
 DIGITS_MAX: Final = 20
 """Of a number in a cursor's text."""
 

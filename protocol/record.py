@@ -7,27 +7,31 @@ turn records and the conversation itself are all read from these; nothing is sto
 Times are milliseconds since 1970 (UTC) and order nothing: order is the store's (P042).
 """
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from greenroom.protocol.command import By, Pick
-from greenroom.protocol.identity import CallId, MessageId, SkillId, TurnId
+from greenroom.protocol.identity import CallId, MessageId, TurnId
 from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
+from greenroom.protocol.record_parts import (
+    CallResult,
+    PlatformNote,
+    ProviderId,
+    Record,
+    Steer,
+    SummaryCall,
+)
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
-from greenroom.protocol.turn import CallState, Cause, SkillUse
+from greenroom.protocol.turn import Cause, SkillUse
 from greenroom.protocol.usage import Usage
 
 FORMAT_VERSION = 1
 """In every envelope; a store with a higher one is refused by name, never as damage (R240)."""
 
 PROJECT_INSTRUCTIONS = "project-instructions"
-
-
-class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="is"):
-    """The base of all records."""
 
 
 class Opened(Record, tag="opened", frozen=True):
@@ -67,22 +71,8 @@ class Recalled(Record, tag="recalled", frozen=True):
     at: int
     message: MessageId
     by: str | None = None
-
-
-NoteKind: TypeAlias = Literal["approvals", "declared"]
-"""Why a note was made: what was answered about calls (R160); a declared condition holds (R151)."""
-
-
-class PlatformNote(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the platform said, as it is stored and sent; no message of the conversation (R152)."""
-
-    kind: NoteKind
-    body: msgspec.Raw
-    """The user message as encoded JSON, label and all."""
-    contributor: str = ""
-    """``id@version`` of what declared it; empty: it is the platform's own."""
-    about: str = ""
-    """What had moved when it was told: it is not told again about the same (R152)."""
+    withdrawn: tuple[str, ...] = ()
+    """Questions that nobody answers any more: it waited for them (R215)."""
 
 
 class Dispatched(Record, tag="dispatched", frozen=True):
@@ -113,24 +103,24 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     """Revisions of skills that are shown as withdrawn from this request on (R159)."""
 
 
-class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The one result of one call (R175)."""
+class EagerAsked(Record, tag="eager_asked", frozen=True):
+    """An eager run waits for its approval; what began the conversation is queued still (R215)."""
 
-    call: CallId
-    body: msgspec.Raw
-    """The tool message as encoded JSON: what the model is sent."""
-    state: CallState = "done"
-    object: str | None = None
-    """Digest of the whole result where the model got only its head (R193)."""
-    mended: bool = False
-    tool: str | None = None
-    """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
-    skill: SkillId | None = None
-    """The skill that the result brought into the conversation, if it did (R155)."""
+    at: int
+    turn: TurnId
+    """The one that the message is to have."""
+    message: MessageId
+    """The message that began the conversation: recalling it withdraws the question."""
+    contributor: str
+    """``id@version``."""
+    question: Asking
 
 
 class EagerBegun(Record, tag="eager_begun", frozen=True):
-    """An eager run that writes is about to start: after a crash it may have happened (R146)."""
+    """An eager run that writes, or that was approved, is about to start (R146, R161).
+
+    After a crash it may have happened.
+    """
 
     at: int
     contributor: str
@@ -162,13 +152,6 @@ class NotSent(Record, tag="not_sent", frozen=True):
     code: str
 
 
-class ProviderId(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What the provider called a call of ours (R181)."""
-
-    call: CallId
-    provider: str
-
-
 class Responded(Record, tag="responded", frozen=True):
     """A model's whole answer, before any tool of it starts (R83, R172)."""
 
@@ -186,13 +169,6 @@ class Responded(Record, tag="responded", frozen=True):
     mended: bool = False
     """The text held what cannot be stored, and was made valid (R194)."""
     cause: Cause = "turn"
-
-
-class Steer(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A message handed over to a running turn, and the ordinal that it got then (R51, R122)."""
-
-    message: MessageId
-    ordinal: int
 
 
 class Returned(Record, tag="returned", frozen=True):
@@ -245,18 +221,6 @@ class Resumed(Record, tag="resumed", frozen=True):
     checkpoint: KeptCheckpoint | None = None
     gates: str = ""
     """As in :class:`Dispatched`: what it committed to anew."""
-
-
-class SummaryCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One call of a model for a summary, as it was made (R190, R196)."""
-
-    request: str
-    """The request's digest."""
-    until: int
-    """How many messages of the part to be summarised were told of with it; see ``piece_of``."""
-    usage: Usage = Usage()
-    summary: str = ""
-    """What was taken of it; empty: nothing, and it was asked again."""
 
 
 class Compacted(Record, tag="compacted", frozen=True):
@@ -364,6 +328,7 @@ AnyRecord: TypeAlias = (
     Opened
     | Accepted
     | Recalled
+    | EagerAsked
     | EagerBegun
     | EagerRan
     | Dispatched

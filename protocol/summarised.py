@@ -7,7 +7,8 @@ from greenroom.protocol.errors import Missing
 from greenroom.protocol.projector import Projector
 from greenroom.protocol.prompt_checkpoint import joined, replay, whole
 from greenroom.protocol.rebuild import SentRequest, checkpoints_of, composition_from
-from greenroom.protocol.record import AnyRecord, Compacted, SummaryCall
+from greenroom.protocol.record import AnyRecord, Compacted
+from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.request import request_digest
 from greenroom.protocol.wording import wording_of
 

@@ -26,10 +26,10 @@ from greenroom.protocol.event import (
     TurnEnded,
     TurnStarted,
 )
-from greenroom.protocol.identity import SessionId
+from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.message import AssistantMessage, ToolMessage, UserMessage, text_of
-from greenroom.protocol.question import Withdrawn, shown
-from greenroom.protocol.receipt import Cursor, Outcome
+from greenroom.protocol.question import Settlement, Withdrawn, shown
+from greenroom.protocol.receipt import RECALLED, Cursor, Outcome
 from greenroom.protocol.record import (
     Accepted,
     Answered,
@@ -38,6 +38,7 @@ from greenroom.protocol.record import (
     Compacted,
     Deleted,
     Dispatched,
+    EagerAsked,
     EagerRan,
     Ended,
     ModelChanged,
@@ -101,6 +102,9 @@ class Teller:
 
     def _recalled(self, record: Recalled) -> None:
         self.told.append(MessageRecalled(self._session, self._next(), record.at, record.message))
+        for question in record.withdrawn:
+            # What was asked before a turn began is of none.
+            self._settled(record.at, 0, question, Withdrawn(RECALLED))
 
     def _not_sent(self, record: NotSent) -> None:
         self.told.append(
@@ -191,17 +195,15 @@ class Teller:
         for question in shown(self._session, record.turn, record.at, record.questions):
             self.told.append(QuestionAsked(self._session, self._next(), record.at, question))
 
+    def _asked_first(self, record: EagerAsked) -> None:
+        (question,) = shown(self._session, record.turn, record.at, [record.question])
+        self.told.append(QuestionAsked(self._session, self._next(), record.at, question))
+
     def _answered(self, record: Answered) -> None:
-        self.told.append(
-            QuestionSettled(
-                self._session,
-                self._next(),
-                record.at,
-                record.turn,
-                record.question,
-                record.answer,
-            )
-        )
+        self._settled(record.at, record.turn, record.question, record.answer)
+
+    def _settled(self, at: int, turn: TurnId, question: str, answer: Settlement) -> None:
+        self.told.append(QuestionSettled(self._session, self._next(), at, turn, question, answer))
 
     def _results(self, record: Returned | Asked | Ended) -> None:
         for result in record.results:
@@ -221,13 +223,8 @@ class Teller:
 
     def _ended(self, record: Ended) -> None:
         self._results(record)
-        withdrawn = Withdrawn(record.reason)
         for question in record.withdrawn:
-            self.told.append(
-                QuestionSettled(
-                    self._session, self._next(), record.at, record.turn, question, withdrawn
-                )
-            )
+            self._settled(record.at, record.turn, question, Withdrawn(record.reason))
         self.told.append(
             TurnEnded(self._session, self._next(), record.at, record.turn, outcome_of_end(record))
         )
@@ -268,6 +265,7 @@ class Teller:
         Opened: _opened,
         Accepted: _accepted,
         Recalled: _recalled,
+        EagerAsked: _asked_first,
         EagerRan: _ran,
         Dispatched: _dispatched,
         NotSent: _not_sent,

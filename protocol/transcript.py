@@ -18,7 +18,6 @@ from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
     Asked,
-    CallResult,
     Compacted,
     Dispatched,
     EagerRan,
@@ -26,11 +25,11 @@ from greenroom.protocol.record import (
     Imported,
     LegacyContext,
     NotSent,
-    PlatformNote,
     Recalled,
     Responded,
     Returned,
 )
+from greenroom.protocol.record_parts import CallResult, PlatformNote
 
 Origin: TypeAlias = Literal[
     "person",

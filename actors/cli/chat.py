@@ -232,10 +232,11 @@ class Chat:
     async def _waiting(self) -> None:
         """A turn that waits for answers since it was left: they are asked for first."""
         state = await self.session.state()
-        if state.phase == Phase.PARKED:
+        if state.phase in (Phase.PARKED, Phase.ASKING):
             asked = await self._open_questions()
+            turn = state.running if state.phase == Phase.PARKED else asked[0].turn
             async with self._answered() as scope:
-                await self._follow(state.cursor, scope, asked, turn=state.running)
+                await self._follow(state.cursor, scope, asked, turn=turn)
 
     async def _open_questions(self) -> list[Question]:
         return [each async for each in self.host.questions() if each.session == self.session.id]
@@ -249,7 +250,7 @@ class Chat:
         if phase == Phase.HELD:
             await self._tell_of_holds()
             return
-        if phase == Phase.PARKED:
+        if phase in (Phase.PARKED, Phase.ASKING):
             self.view.note("it waits behind a turn that is not answered yet")
             asked = await self._open_questions()
         async with self._answered() as scope, trio.open_nursery() as nursery:

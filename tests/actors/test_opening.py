@@ -1,9 +1,10 @@
 """Laws of what a conversation opens with: loads and runs, made once, sent as they were."""
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+
+import attrs
 
 from greenroom.actors import Host, Tool, Workspace, tool
 from greenroom.actors.importing import import_history
@@ -12,6 +13,7 @@ from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.contributor import Declaration, EagerLoad, EagerRun, Text
 from greenroom.protocol.event import EagerRunMade
 from greenroom.protocol.message import AssistantMessage, Message, UserMessage
+from greenroom.protocol.permission import Preset, PresetTable
 from greenroom.protocol.record import EagerBegun, EagerRan
 from tests.actors.stage import package
 from tests.actors.world import (
@@ -184,13 +186,16 @@ async def test_what_may_not_run_is_told_and_the_turn_goes_on(stage: Stage) -> No
     """R148, C17: the same door as a model's call; refused: an error result is recorded."""
     seen: list[str] = []
     stage.plays("A")
+    shut = Preset(
+        id="shut", label="Shut", policy="Write nothing.", confined_write="refuse", write="refuse"
+    )
     pay = declared(EagerRun, "fee", tool="pay")
-    async with hosting(stage, pay, seen=seen, approved=("fee@1",)) as host:
+    work = attrs.evolve(space(pay, approved=("fee@1",)), presets=PresetTable((shut,)))
+    async with stage.host(workspace=work, tools=counting(seen)) as host:
         session = await host.session("ann", agent=AGENT)
         assert (await session.ask("Hi")).end == "done"
         (ran,) = [r for r in session._reader.committed() if isinstance(r, EagerRan)]
         assert ran.result.state == "refused"
-        assert "approval" in json.loads(bytes(ran.result.body))["content"]
     assert seen == []
 
 

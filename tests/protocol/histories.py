@@ -22,18 +22,15 @@ from greenroom.protocol.record import (
     Accepted,
     AnyRecord,
     Asked,
-    CallResult,
     Compacted,
     Dispatched,
     Ended,
     Imported,
     LegacyContext,
-    PlatformNote,
     Responded,
     Returned,
-    Steer,
-    SummaryCall,
 )
+from greenroom.protocol.record_parts import CallResult, PlatformNote, Steer, SummaryCall
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
 from greenroom.protocol.wording import CURRENT
 from tests.protocol.prompt_samples import composition, pick, skill, user

@@ -25,14 +25,13 @@ from greenroom.protocol.record import (
     Answered,
     AnyRecord,
     Asked,
-    CallResult,
     Dispatched,
     Ended,
     Responded,
     Resumed,
     Returned,
-    Steer,
 )
+from greenroom.protocol.record_parts import CallResult, Steer
 from greenroom.protocol.tally import Tally
 from greenroom.protocol.usage import Usage
 

@@ -6,7 +6,8 @@ from greenroom.protocol.compaction import framed_summary, piece_of, summary_requ
 from greenroom.protocol.composition import composition_digest, encode_composition
 from greenroom.protocol.errors import Missing
 from greenroom.protocol.prompt_checkpoint import checkpoint_between, lean
-from greenroom.protocol.record import Compacted, SummaryCall
+from greenroom.protocol.record import Compacted
+from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.request import request_digest
 from greenroom.protocol.summarised import summary_request_at
 from greenroom.protocol.wording import CURRENT
