@@ -19,6 +19,7 @@ from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.opening import made_runs
 from greenroom.actors.preparing import Composed, compose
 from greenroom.actors.summarising import Part, Summariser, named
+from greenroom.actors.withdrawing import withdrawn_from
 from greenroom.protocol.budget import TokenEstimate, message_tokens
 from greenroom.protocol.compaction import (
     KEPT_SHARE,
@@ -58,6 +59,8 @@ class Wanted(msgspec.Struct, frozen=True, gc=False):
     """Tokens of that request as it would be without a compaction; None: as it was last sent."""
     composed: Composed | None = None
     """What was composed already for that request."""
+    withdrawals: int | None = None
+    """How many withdrawals of the store it was composed behind; None: behind all of them."""
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
@@ -74,6 +77,10 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     """What stays whole, projected against the new composition."""
     measured: int
     """Tokens of the request with the old prompt and no summary (R109)."""
+    withdrawn: tuple[str, ...]
+    """Revisions of skills that neither summary nor request shows any more (R159)."""
+    withdrawals: int
+    """How many withdrawals of the store that comes from."""
 
     def conversation(self, summary: str) -> Conversation:
         """What is sent from now on: the summary, framed, and what stays whole (R106)."""
@@ -132,12 +139,16 @@ class Made(msgspec.Struct, frozen=True, gc=False):
             turn,
             request,
             part.kept.checkpoint(actor.sent, sections, messages, now),
+            self.plan.withdrawn,
         )
 
     def header(self, header: Header, record: Compacted) -> Header:
         """The header behind it; its calls are counted from here on (R190)."""
         return structs.replace(
-            header, composition=record.composition, usage=header.usage + record.usage
+            header,
+            composition=record.composition,
+            usage=header.usage + record.usage,
+            withdrawals=self.plan.withdrawals,
         )
 
     def adopt(self, actor: "SessionActor") -> None:
@@ -153,6 +164,10 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
         OverBudget: what stays whole does not fit by itself; its largest message is named (P092).
         GreenroomError: it cannot be composed.
     """
+    withdrawals = wanted.withdrawals
+    if withdrawals is None:
+        withdrawals = len(actor.services.holds.withdrawn)
+    withdrawn = withdrawn_from(actor, withdrawals)
     composed = wanted.composed or await compose(
         actor.services,
         actor.header,
@@ -162,7 +177,7 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
     )
     kept = composed.kept
     variant = kept.under(preset_now(actor), with_person=wanted.with_person)
-    projector = projected(actor, kept)
+    projector = projected(actor, kept, withdrawn)
     cut = _cut(wanted, variant, projector, framed_summary("", wording_of(kept.composition.wording)))
     if cut is None:
         return composed
@@ -182,7 +197,18 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
     measured = wanted.measured
     if measured is None:
         measured = _measured(actor, wanted, variant, chunks)
-    return Plan(wanted, composed, part, chunks[:first], cut.ordinal, chunks[cut.place :], measured)
+    rest = chunks[cut.place :]
+    return Plan(
+        wanted,
+        composed,
+        part,
+        chunks[:first],
+        cut.ordinal,
+        rest,
+        measured,
+        withdrawn,
+        withdrawals,
+    )
 
 
 def _measured(

@@ -130,8 +130,8 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     )
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
     notes: tuple[PlatformNote, ...] = ()
-    known = services.holds.withdrawn
-    withdrawn = () if header.withdrawals == len(known) else withdrawn_from(actor)
+    known = len(services.holds.withdrawn)
+    withdrawn = withdrawn_from(actor, known)
     if kept is None or withdrawn or kept.composition.model != model.name:
         composed = await _composed(actor, entry, model, info, anew=bool(withdrawn))
         if composed is None:
@@ -173,7 +173,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         conversation,
         addition,
         blobs,
-        len(known),
+        known,
     )
     if addition.images and not model.capabilities.images:
         return Refusal("not_sent", f"The model {model.name} takes no images.", "no_images")

@@ -108,6 +108,7 @@ def _wanted(turn: "Turn", draft: Draft, told: Addition) -> Wanted:
         told.chunks,
         draft.variant.budget.fixed + draft.tokens(told),
         Composed(draft.kept, draft.blobs) if is_new else None,
+        draft.withdrawals if is_new else None,
     )
 
 

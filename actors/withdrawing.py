@@ -2,23 +2,28 @@
 
 A withdrawal is of the store, and says a skill. Which revisions of it a conversation shows, and has
 to show no more, is told once by the conversation itself: with its first turn after the lift, whose
-record names them (R159).
+record names them, or with a compaction that comes before it (R159).
 """
 
 from typing import TYPE_CHECKING
 
 from greenroom.actors.terms import kept_skills
 from greenroom.protocol.encoding import decode_records
-from greenroom.protocol.record import AnyRecord, Dispatched
+from greenroom.protocol.record import AnyRecord, Compacted, Dispatched
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 
-def withdrawn_from(actor: "SessionActor") -> tuple[str, ...]:
-    """The revisions that the session's next turn is the first not to show; mostly none."""
+def withdrawn_from(actor: "SessionActor", withdrawals: int) -> tuple[str, ...]:
+    """The revisions that the session's next request is the first not to show; mostly none.
+
+    ``withdrawals`` are the store's that it is to know of.
+    """
     header, kept = actor.header, actor.kept
-    skills = frozenset(actor.services.holds.withdrawn[header.withdrawals :])
+    if header.withdrawals == withdrawals:
+        return ()
+    skills = frozenset(actor.services.holds.withdrawn[header.withdrawals : withdrawals])
     if not skills.intersection((*header.skills, *kept_skills(kept))):
         return ()
     shown = [] if kept is None else [*kept.composition.skills]
@@ -41,7 +46,7 @@ def withdrawn_by(records: list[AnyRecord]) -> tuple[str, ...]:
         [
             revision
             for record in records
-            if isinstance(record, Dispatched)
+            if isinstance(record, Dispatched | Compacted)
             for revision in record.withdrawn
         ]
     )

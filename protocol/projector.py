@@ -214,6 +214,8 @@ class Projector:
             self._add(bytes(result.body))
 
     def _compact(self, record: Compacted) -> None:
+        if record.withdrawn:
+            self.withdraw(record.withdrawn)
         first, cut = self.opening, self.place_of(record.before)
         wording = wording_of(self._composition.wording)
         self.chunks[first:cut] = [framed_summary(record.summary, wording)]

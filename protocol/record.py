@@ -246,6 +246,8 @@ class Compacted(Record, tag="compacted", frozen=True):
     """Digest of the turn's request that follows at once, in place of the one that did not fit."""
     checkpoint: KeptCheckpoint | None = None
     """From the last dispatched system string to that of ``calls``, and of ``request`` (R70)."""
+    withdrawn: tuple[str, ...] = ()
+    """As in :class:`Dispatched`: what is summarised does not show them either (R159)."""
 
     @property
     def summary(self) -> str:

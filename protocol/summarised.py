@@ -41,6 +41,7 @@ def summary_request_at(
     start, so_far = _before(record.calls[:number])
     composition = composition_from(record.composition, blob)
     projector = Projector(composition, record.model).take(records[:place])
+    projector.withdraw(record.withdrawn)
     # What every conversation opens with is not summarised: it stays in front (R113).
     part = projector.chunks[projector.opening : projector.place_of(record.before)]
     checkpoints = checkpoints_of(records[:place], blob)

@@ -4,6 +4,7 @@ from typing import Any
 
 import attrs
 import pytest
+from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Host, Session, Workspace
 from greenroom.actors.models.scripted import call
@@ -11,6 +12,17 @@ from greenroom.protocol import EagerLoad, explain
 from greenroom.protocol.errors import InvalidInput
 from greenroom.protocol.hold import Hold
 from greenroom.protocol.journal import HoldLifted
+from greenroom.protocol.record import Dispatched
+from tests.actors.compacted import (
+    LATE,
+    check_all,
+    compactions,
+    narrow,
+    records,
+    summaries,
+    talked,
+    text,
+)
 from tests.actors.held import WHY, ended
 from tests.actors.world import Stage, check_requests, opened, sent
 
@@ -218,3 +230,68 @@ async def test_only_a_skill_can_be_withdrawn(stage: Stage) -> None:
             await withdrawn(session._host, hold)
         assert await session._host.holds().count() == 1
         await session._host.lift(hold, by="ben")
+
+
+async def wrong(stage: Stage, session: Session, turns: int) -> None:
+    """A conversation that shows the skill in its first message, and so many long turns behind it;
+    then the skill is withdrawn."""
+    stage.plays("One.")
+    await session.ask("Refund.", skills=["refunds"])
+    await talked(stage, session, turns)
+    assert WRONG in asked(stage)
+    hold = await session._host.hold(skill="refunds", **WHY)
+    stage.skills.publish("refunds", RIGHT)
+    await withdrawn(session._host, hold)
+
+
+@pytest.mark.parametrize("how", ["asked for", "before a turn"])
+async def test_a_summary_is_not_shown_what_was_withdrawn(stage: Stage, how: str) -> None:
+    """R159, R212: a compaction before the next turn is behind the lift like that turn."""
+    narrow(stage)
+    stage.skills.publish("refunds", WRONG)
+    turns = 3 if how == "asked for" else 6
+    async with stage.session(policy=LATE) as session:
+        await wrong(stage, session, turns)
+        stage.plays("In short.")
+        if how == "asked for":
+            assert (await session.compact()).status == "compacted"
+        else:
+            stage.plays("Fine.")
+            assert (await session.ask(text("more"))).end == "done"
+        (request,) = summaries(stage.model)
+        told = request.system + "".join(words for _, words in sent(request))
+        assert WRONG not in told
+        assert "[withdrawn]" in told
+        (made,) = compactions(stage, session)
+        assert len(made.withdrawn) == 1
+        rebuilt_ = await session.summary_request()
+        assert rebuilt_.is_exact
+        stage.plays("Later.")
+        await session.ask("Later.")
+        assert WRONG not in asked(stage)
+        # Known once: the next turn has nothing of it to do.
+        shown = [r for r in records(stage, session) if isinstance(r, Dispatched) and r.withdrawn]
+        assert shown == []
+        await check_all(stage, session)
+
+
+async def test_a_compaction_between_rounds_is_behind_the_lift_too(stage: Stage) -> None:
+    """R159, R210: the turn goes on without what was withdrawn while it ran."""
+    narrow(stage)
+    stage.skills.publish("refunds", WRONG)
+    async with stage.session(policy=LATE) as session:
+        stage.plays("One.")
+        await session.ask("Refund.", skills=["refunds"])
+        await talked(stage, session, 5)
+        stage.plays((call("watch"), call("look", what=text("it", 4_000))), "In short.", "Fine.")
+        receipt = await session.prompt("And now?")
+        await wait_all_tasks_blocked()
+        hold = await session._host.hold(skill="refunds", **WHY)
+        await withdrawn(session._host, hold)
+        stage.gate.open.set()
+        assert await ended(session, receipt) == ["done"]
+        (request,) = summaries(stage.model)
+        assert "".join(words for _, words in sent(request)).count("[withdrawn]") == 1
+        assert WRONG not in asked(stage)
+        assert (await session.summary_request()).is_exact
+        await check_all(stage, session)
