@@ -30,7 +30,7 @@ from greenroom.protocol.usage import Usage
 class _Open:
     """A turn while its records are read."""
 
-    def __init__(self, start: Dispatched, agent: str) -> None:
+    def __init__(self, start: Dispatched, agent: str, summarised_before: int) -> None:
         self.start = start
         self.agent = agent
         self.request = start.request
@@ -42,7 +42,7 @@ class _Open:
         self.absorbed: list[MessageId] = []
         self.usage = Usage()
         self.gates = [start.gates]
-        self.prompts = [KeptPromptUse(0, start.composition)]
+        self.prompts = [KeptPromptUse(0, start.composition, summarised_before=summarised_before)]
         self.notes: list[NoteUse] = []
         self.told(start.notes, 0)
 
@@ -84,7 +84,9 @@ class _Open:
 
     def compacted(self, record: Compacted) -> None:
         self.request = record.request or self.request
-        self.prompts.append(KeptPromptUse(self.round, record.composition))
+        self.prompts.append(
+            KeptPromptUse(self.round, record.composition, summarised_before=record.before)
+        )
         self.summarised(record.calls)
 
     def summarised(self, calls: Iterable[SummaryCall]) -> None:
@@ -147,9 +149,12 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
     turns: list[TurnRecord] = []
     running: _Open | None = None
     ahead: list[Compacted] = []  # what made room for the next turn
+    summarised_before = 0
     for record in records:
+        if isinstance(record, Compacted):
+            summarised_before = record.before
         if isinstance(record, Dispatched):
-            running = _Open(record, agent)
+            running = _Open(record, agent, summarised_before)
             for one in ahead:
                 running.summarised(one.calls if one.turn == record.turn else ())
             ahead.clear()

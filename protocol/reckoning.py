@@ -73,7 +73,8 @@ class ContributorSpend(msgspec.Struct, frozen=True):
     """In all of them together, as they are estimated; what of it a cache gave is not known here."""
     bytes: int
     reached: Outcomes
-    """A note reaches the turn in which it is told, and is sent again with every later request."""
+    """A note reaches the turn in which it is told; it is sent again with every later request until
+    a summary stands for it."""
     beside: Outcomes
     """Of the turns of the same agents that it did not reach."""
 
@@ -163,13 +164,14 @@ class Reckoning:
             for share in kept.shares:
                 session.count(share, held)
                 reached[share.contributor] = None
-        for share in session.told.values():
-            session.count(share, len(rounds))
+            session.summarised(prompt.summarised_before)
+            for share in session.told.values():
+                session.count(share, held)
         for note in turn.notes:
             if note.contributor:
                 body = bytes(note.body)
                 share = _Share(note.contributor, self._counter.tokens(body), len(body))
-                session.tell(share, sum(note.round <= r for r in rounds))
+                session.tell(turn.ordinal or 0, share, sum(note.round <= r for r in rounds))
                 reached[note.contributor] = None
         session.reached(turn.agent, outcomes_of(turn), reached)
 
@@ -262,6 +264,10 @@ class _Session:
     whose: dict[str, Whose] = attrs.field(factory=dict)
     told: dict[str, _Share] = attrs.field(factory=dict)
     """By contributor, the notes that are sent again with every request."""
+    notes: list[tuple[int, _Share]] = attrs.field(factory=list)
+    """Each of these, by the ordinal with which its turn began."""
+    before: int = 0
+    """Ordinal in front of which a summary stands."""
 
     def count(self, share: _Share, requests: int, *, again: bool = False) -> None:
         version = self.version(share.contributor)
@@ -269,13 +275,24 @@ class _Session:
         version.tokens += share.tokens * requests
         version.bytes += share.bytes * requests
 
-    def tell(self, share: _Share, requests: int) -> None:
-        before = self.told.get(share.contributor)
-        self.count(share, requests, again=before is not None)
-        if before is not None:
-            tokens, size = share.tokens + before.tokens, share.bytes + before.bytes
-            share = _Share(share.contributor, tokens, size)
-        self.told[share.contributor] = share
+    def tell(self, ordinal: int, share: _Share, requests: int) -> None:
+        self.count(share, requests, again=share.contributor in self.told)
+        self.notes.append((ordinal, share))
+        self._sent_again(share)
+
+    def summarised(self, before: int) -> None:
+        """A summary stands for what was told in turns before: it is sent no more (R106)."""
+        if before == self.before:
+            return
+        self.before, self.told = before, {}
+        self.notes = [(ordinal, share) for ordinal, share in self.notes if ordinal >= before]
+        for _, share in self.notes:
+            self._sent_again(share)
+
+    def _sent_again(self, share: _Share) -> None:
+        before = self.told.get(share.contributor, _Share(share.contributor))
+        tokens, size = share.tokens + before.tokens, share.bytes + before.bytes
+        self.told[share.contributor] = _Share(share.contributor, tokens, size)
 
     def reached(self, agent: str, outcomes: Outcomes, versions: Iterable[str]) -> None:
         self.agents[agent] = self.agents.get(agent, _NONE).plus(outcomes)

@@ -85,6 +85,22 @@ def test_a_note_reaches_its_turn_and_is_sent_again_with_every_later_request() ->
     assert (found.owner, found.placement) == ("workspace", "message")
 
 
+def test_a_note_that_a_summary_stands_for_is_sent_no_more() -> None:
+    """R78, R106: from the request on that begins with the summary; those behind it go on."""
+    size = len(user("News."))
+    found = reckoned(
+        (
+            turn(prompt("v1"), rounds=2, notes=(told("pause@1"),)),
+            turn(prompt("v1"), number=2, rounds=3, notes=(told("pause@1"),)),
+            turn(prompt("v1"), prompt("v2", 1, summarised=1), number=3, rounds=3),
+            turn(prompt("v2", summarised=2), number=4, rounds=2),
+        )
+    )["pause@1"]
+    # Both, then both once, and the second twice; then neither.
+    assert found.bytes == size * (2 + 3 + 3 + 2 + 2)
+    assert found.requests == 2 + 3 + 1 + 2
+
+
 def test_a_note_of_the_platforms_own_is_no_contributors() -> None:
     """R78: it has no version."""
     found = reckoned((turn(prompt("v1"), notes=(told("", kind="approvals"),)),))

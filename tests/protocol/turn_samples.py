@@ -23,9 +23,9 @@ def given(*tools: str) -> Given:
     return Given(tools={name: ToolFacts("read") for name in tools})
 
 
-def prompt(composition: str, round_: int = 0) -> KeptPromptUse:
-    """A kept prompt as records name it."""
-    return KeptPromptUse(round_, composition)
+def prompt(composition: str, round_: int = 0, summarised: int = 0) -> KeptPromptUse:
+    """A kept prompt as records name it, behind a summary of so many messages."""
+    return KeptPromptUse(round_, composition, summarised_before=summarised)
 
 
 def told(
