@@ -288,6 +288,28 @@ async def test_a_compaction_carries_what_was_run_and_loads_anew(stage: Stage) ->
     assert seen == ["count"]
 
 
+async def test_what_is_carried_over_is_composed_with_the_summary(stage: Stage) -> None:
+    """R114, R58: a contribution like any other; edited meanwhile it is told with the summary."""
+    stage.plays("A", "B", "A summary.", "C")
+    carried, later = (
+        declared(Text, "carried", text=text, version=version)
+        for version, text in (("1", "Order 7 is open."), ("2", "Order 7 is paid."))
+    )
+    async with hosting(stage, carried, seen=[]) as host:
+        session = await opened(host)
+        await session.ask("one " * 400)
+        await host.reload(space(later))
+        await session.ask("two " * 400)
+        for request in stage.model.requests:
+            assert b"Order 7 is open." in request.messages[0]
+        assert (await session.compact()).status == "compacted"
+        await session.ask("three")
+        first, summary = list(stage.model.requests[-1].messages)[:2]
+        assert b"Order 7 is paid." in first
+        assert b"A summary." in summary
+        await check_summaries(session)
+
+
 async def test_what_has_not_begun_is_composed_with_its_first_message(stage: Stage) -> None:
     """R111, R146: asked for before that, neither composes, and the run is made when it begins."""
     seen: list[str] = []
