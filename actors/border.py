@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from greenroom.actors.models.port import Capabilities, Model
 from greenroom.actors.workspace import Workspace
 from greenroom.protocol.errors import InvalidInput, Rewound, SameName
-from greenroom.protocol.identity import check_name
+from greenroom.protocol.identity import check_name, check_text
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.receipt import Cursor
+from greenroom.protocol.titling import is_break
 from greenroom.store.contract import Store
 
 
@@ -54,6 +55,22 @@ def check_labels(labels: object, limits: Limits) -> dict[str, str]:
     for each in (*labels, *labels.values()):
         check_name(each, "label", limits)
     return dict(labels)
+
+
+def check_title(title: object, limits: Limits) -> None:
+    """Check a person's title; None is none (R194).
+
+    Raises:
+        InvalidInput: no text, a blank one, or one that cannot be shown as it is on one line.
+        TooLarge: longer than ``limits.title_bytes_max``.
+    """
+    if title is None:
+        return
+    if not isinstance(title, str) or not title.strip():
+        raise InvalidInput("A title is a text that is not blank; None is none.", what="title")
+    check_text(title, "title", limits.title_bytes_max)
+    if any(map(is_break, title)):
+        raise InvalidInput("A title is one line, without control characters.", what="title")
 
 
 def check_number(number: object, what: str) -> int:

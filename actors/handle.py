@@ -15,31 +15,37 @@ from greenroom.actors.admission import (
     stored_first,
 )
 from greenroom.actors.answering import answer_in
-from greenroom.actors.border import check_names, check_number
+from greenroom.actors.border import check_names, check_number, check_title
 from greenroom.actors.compacting import compact, recompose
 from greenroom.actors.content import Sent
+from greenroom.actors.flushing import flush
 from greenroom.actors.kept_status import KeptPromptStatus, status_of
 from greenroom.actors.listing import Listing
 from greenroom.actors.own_turn import check_feeds_another, waiting_for
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.selecting import check_selection
 from greenroom.actors.session import SessionActor
-from greenroom.actors.settings import configure, dispose, recall
-from greenroom.actors.settling import unsaved
+from greenroom.actors.settings import (
+    dispose,
+    recall,
+    set_model,
+    set_preset,
+    set_title,
+)
 from greenroom.actors.subscribers import Events
-from greenroom.protocol.account import outcome_of
-from greenroom.protocol.errors import Missing, Refused, SaveFailed
+from greenroom.protocol.account import outcome_of, unsent_in
+from greenroom.protocol.errors import Missing, Refused
 from greenroom.protocol.identity import MessageId, SessionId, TurnId, check_name
-from greenroom.protocol.phase import OPEN_PHASES, Phase
+from greenroom.protocol.phase import OPEN_PHASES
 from greenroom.protocol.projection import ProjectionMap
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint
 from greenroom.protocol.question import Answer, Question
 from greenroom.protocol.rebuild import SentRequest, submission_of
 from greenroom.protocol.receipt import Compaction, Cursor, Outcome, Receipt, When
-from greenroom.protocol.record import Accepted, Ended, ModelChanged, NotSent, PresetChanged
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState
+from greenroom.protocol.titling import TitleRequest
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import TurnRecord
 
@@ -151,7 +157,7 @@ class Session:
             return found
         actor = await self._actor()
         if not actor.expects(message):
-            return self._told_now(actor, message)
+            return self._reader.outcome_now(actor, message)
         slot = actor.outcomes.wait_for(message)
         try:
             outcome = await slot.get()
@@ -160,20 +166,6 @@ class Session:
                 actor.outcomes.forget(message, slot)
         # A key that was used before leads to the message that used it, which has an outcome.
         return outcome if isinstance(outcome, Outcome) else await self._outcome(message)
-
-    def _told_now(self, actor: SessionActor, message: MessageId) -> Outcome:
-        """The outcome of a message that no turn has and no queue holds."""
-        committed, pending = self._reader.committed(), actor.records()
-        found = outcome_of(committed, message)
-        if found is not None:
-            return found
-        found = outcome_of([*committed, *pending], message)
-        for record in pending:
-            if isinstance(record, Ended) and found is not None and record.turn == found.turn:
-                raise unsaved(SaveFailed("It is kept in memory."), record)
-        if actor.phase is Phase.UNSAVED:
-            raise SaveFailed(f"What became of the message is not saved yet in {self.id}.")
-        raise Missing(f"The session {self.id} has no message {message!r}.", message=message)
 
     async def recall(self, message: Receipt | MessageId, /) -> bool:
         """Take back a message that is still queued; False when it is not (R127)."""
@@ -189,16 +181,9 @@ class Session:
         """
         name = _name_of(message)
         check_feeds_another(self._host, self.id)
-        accepted: Accepted | None = None
-        for record in self._reader.committed():
-            match record:
-                case Accepted(message=found) if found == name:
-                    accepted, refused = record, False
-                case NotSent(message=found) if found == name:
-                    refused = True
+        accepted = unsent_in(self._reader.committed(), name)
         actor = await self._actor()
-        is_under_way = actor.expects(name) or actor.gateway.is_coming(name)
-        if accepted is None or not refused or is_under_way:
+        if accepted is None or actor.expects(name) or actor.gateway.is_coming(name):
             raise Missing(f"The session {self.id} has no message {name!r} that was not sent.")
         submission = structs.replace(submission_of(accepted), key=None)
         return await accept(actor, Admitted(submission, ()))
@@ -243,7 +228,7 @@ class Session:
         self._host.check_open()
         actor = self._live()
         if actor is not None:
-            await actor.flush()
+            await flush(actor)
 
     # --- settings ----------------------------------------------------------------------------
 
@@ -257,13 +242,7 @@ class Session:
         services = self._host.services
         check_names(services.limits, preset=preset, name_of_who_sets_it=by)
         services.workspace.presets.get(preset)
-        actor = await self._actor()
-        actor.check_quiet()
-        before = actor.header.preset
-        if preset == before:
-            return
-        record = PresetChanged(services.world.now(), preset, before, by)
-        await configure(actor, record, structs.replace(actor.header, preset=preset))
+        await set_preset(await self._actor(), preset, by)
 
     async def set_model(self, model: str, /, *, by: str | None = None) -> None:
         """Choose another model of the host; the next turn composes for it (R59).
@@ -275,14 +254,23 @@ class Session:
         services = self._host.services
         check_names(services.limits, model=model, name_of_who_sets_it=by)
         services.model(model)
-        actor = await self._actor()
-        actor.check_quiet()
-        before = actor.header.model or ""
-        if model == before:
-            return
-        actor.mapped = None
-        record = ModelChanged(services.world.now(), model, before, by)
-        await configure(actor, record, structs.replace(actor.header, model=model))
+        await set_model(await self._actor(), model, by)
+
+    async def set_title(self, title: str | None, /, *, by: str | None = None) -> None:
+        """Give the session a title; None gives it back: the host makes one, if it makes any.
+
+        A person's title is never overwritten by one that is made. It may be given while a turn
+        runs; with a save pending it becomes durable with that (R91, R96).
+
+        Raises:
+            InvalidInput, TooLarge: it is no title: one line of text that is not blank.
+            Held: a hold keeps the session still.
+            StoreFailed: it could not be written; the former title stays.
+        """
+        limits = self._host.services.limits
+        check_names(limits, name_of_who_sets_it=by)
+        check_title(title, limits)
+        await set_title(await self._actor(), title, by)
 
     async def compact(self) -> Compaction:
         """Put a summary in place of all but the newest turns, under a prompt composed anew (R108).
@@ -367,6 +355,12 @@ class Session:
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         return self._reader.summary_request(compaction, call)
+
+    async def title_request(self, number: int = -1, /) -> TitleRequest:
+        """A request for a title, rebuilt to the byte (R196); -1: the last."""
+        check_number(number, "number of the request")
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return self._reader.title_request(number)
 
     async def get_runtime_contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The snapshots, those that are not on disk yet among them (R53)."""

@@ -20,9 +20,11 @@ from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.reading import summary_of
 from greenroom.actors.reloading import Changes, has_files, reload
 from greenroom.actors.scope import Scope
-from greenroom.actors.services import Composer, Deps, Policy, Services
+from greenroom.actors.services import Composer, Deps, Policy, Services, model_of
 from greenroom.actors.session import SessionActor
 from greenroom.actors.subscribers import Events, Subscribers
+from greenroom.actors.titles import Titles
+from greenroom.actors.titling import make_title
 from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Door
 from greenroom.actors.waiting import Slot, Turnstile
@@ -121,6 +123,7 @@ def open_host(
         InvalidInput: a limit, a model or another part that cannot serve; it is named.
         SameName: two models of one name differ.
         StoreFailed: the store cannot be opened, or a hold in it cannot be read.
+        UnknownModel: the policy names a model for titles that the host lacks.
         UnknownTool: an agent or a gate names a tool that the host lacks.
     """
     check_parts(store, workspace)
@@ -139,6 +142,7 @@ def open_host(
         kept_prompts=KeptPrompts(partial(budget_for, models, limits)),
         composer=composer,
         deps=deps,
+        titles=_titles(policy, models, limits),
         turns=Turnstile(limits.running_turns_max),
         reading=trio.CapacityLimiter(READING_THREADS),
     )
@@ -184,6 +188,11 @@ def _door(workspace: Workspace, tools: Iterable[Tool[Any]], limits: Limits, worl
         door.box(agent)
     door.check_gates(workspace.gate_table.gates)
     return door
+
+
+def _titles(policy: Policy, models: Mapping[str, Model], limits: Limits) -> Titles:
+    model = None if policy.titles is None else model_of(models, policy.titles)
+    return Titles(model, limits, make_title)
 
 
 def budget_for(
@@ -334,6 +343,7 @@ class Host(Scope):
     async def delete(self, session: SessionId) -> None:
         """Delete a session; a running turn is ended first, and whoever waits is told."""
         self.check_open()
+        self.services.titles.cancel(session)
         actor = self.live(session)
         if actor is not None:
             if actor.phase is Phase.UNSAVED:
@@ -375,6 +385,7 @@ class Host(Scope):
     def close(self, actor: SessionActor) -> None:
         """The actor is done; its session stands as it was last committed."""
         actor.step(Step.CLOSE)
+        self.services.titles.cancel(actor.id)
         if self.services.actors.get(actor.id) is actor:
             del self.services.actors[actor.id]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from greenroom.actors.flushing import flush
 from greenroom.actors.holding import goes_on
 from greenroom.actors.listing import Listing
 from greenroom.actors.models.port import Model
@@ -145,6 +146,7 @@ async def stop(services: Services, helpers: trio.CancelScope) -> None:
     """End what runs, within a bound; everything accepted stays in the store."""
     services.closing = True
     helpers.cancel()
+    services.titles.stop()
     bound = services.limits.settle_seconds_max
     tasks = services.nursery.cancel_scope
     actors = list(services.actors.values())
@@ -188,7 +190,7 @@ def ended(services: Services) -> None:
 
 async def _last_flush(actor: SessionActor) -> None:
     try:
-        await actor.flush()
+        await flush(actor)
     except GreenroomError:
         # What is lost is named when the host has ended.
         return

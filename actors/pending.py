@@ -22,6 +22,10 @@ Obstacle: TypeAlias = StoreFailed | SessionLost | Known
 """What may keep a boundary from being written; ``Known``: its message's key was used before."""
 
 
+Change: TypeAlias = Callable[[Header], tuple[AnyRecord, Header]]
+"""What a commit beside a turn writes, made of the header as it stands then: pure."""
+
+
 class Sealed(msgspec.Struct, frozen=True, gc=False):
     """One boundary: the commit as it is offered, and what it means once it is written."""
 
@@ -33,12 +37,17 @@ class Sealed(msgspec.Struct, frozen=True, gc=False):
 class Saving(Slot[Obstacle | None]):
     """A boundary on its way to disk; filled with what kept it from getting there, or None."""
 
-    __slots__ = ("_then", "sealed")
+    __slots__ = ("_then", "change", "sealed")
     sealed: Sealed
 
-    def __init__(self, then: Callable[[Sealed, Obstacle | None], None] | None) -> None:
+    def __init__(
+        self,
+        then: Callable[[Sealed, Obstacle | None], None] | None,
+        change: Change | None = None,
+    ) -> None:
         super().__init__()
         self._then = then
+        self.change = change
 
     def fill(self, obstacle: Obstacle | None) -> None:
         """The verdict is there."""
@@ -46,6 +55,26 @@ class Saving(Slot[Obstacle | None]):
             self.put(obstacle)
         else:
             self._then(self.sealed, obstacle)
+
+
+@attrs.define(eq=False, slots=True)
+class Behind:
+    """A boundary that waits for what is on its way to disk before it (R91)."""
+
+    saving: Saving
+    _seal: Callable[[Header | None], Sealed]
+    _header: Header | None
+    """As it was made of the header that stood then; None: it leaves the header as it is."""
+
+    def changed(self, change: Change) -> None:
+        """What was written before it meanwhile is not overwritten by it."""
+        if self._header is not None:
+            _, self._header = change(self._header)
+
+    def seal(self) -> Saving:
+        """It is next."""
+        self.saving.sealed = self._seal(self._header)
+        return self.saving
 
 
 @attrs.define(eq=False, slots=True)

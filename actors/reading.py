@@ -13,12 +13,13 @@ from msgspec import structs
 from greenroom.actors.holds import hold_on, hold_on_stored
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
-from greenroom.protocol.account import turns_of
+from greenroom.actors.settling import unsaved
+from greenroom.protocol.account import outcome_of, turns_of
 from greenroom.protocol.composition import Composition
 from greenroom.protocol.encoding import decode_header, decode_records
-from greenroom.protocol.errors import Missing, StoreDamaged
+from greenroom.protocol.errors import Missing, SaveFailed, StoreDamaged
 from greenroom.protocol.header import Header
-from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.identity import MessageId, SessionId, TurnId
 from greenroom.protocol.message import UserMessage
 from greenroom.protocol.parked import questions_of
 from greenroom.protocol.phase import OPEN_PHASES, Phase
@@ -33,13 +34,14 @@ from greenroom.protocol.rebuild import (
     request_at,
     sent_in,
 )
-from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import AnyRecord, Dispatched, LegacyContext, Opened
+from greenroom.protocol.receipt import Cursor, Outcome
+from greenroom.protocol.record import AnyRecord, Dispatched, Ended, LegacyContext, Opened
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot
 from greenroom.protocol.shaping import shaped
 from greenroom.protocol.skill import SkillSummary
 from greenroom.protocol.state import SessionState, SessionSummary
 from greenroom.protocol.summarised import summary_request_at
+from greenroom.protocol.titling import TitleRequest, title_request_at
 from greenroom.protocol.transcript import TranscriptEntry, originals_of, transcript_of
 from greenroom.protocol.turn import TurnRecord
 from greenroom.protocol.usage import Usage
@@ -102,6 +104,7 @@ class SessionReader:
             has_pending_save=actor is not None and actor.phase is Phase.UNSAVED,
             cursor=Cursor(self.services.store.incarnation, stored.number, END_OF_COMMIT),
             hold=self._hold(header, actor),
+            title=header.title,
         )
 
     def _hold(self, header: Header, actor: SessionActor | None) -> str | None:
@@ -144,6 +147,25 @@ class SessionReader:
                     return each
         return None
 
+    def outcome_now(self, actor: SessionActor, message: MessageId) -> Outcome:
+        """The outcome of a message that no turn has and no queue holds.
+
+        Raises:
+            SaveFailed: it has one that is not on disk yet (R88).
+            Missing: there is no such message.
+        """
+        committed, pending = self.committed(), actor.records()
+        found = outcome_of(committed, message)
+        if found is not None:
+            return found
+        found = outcome_of([*committed, *pending], message)
+        for record in pending:
+            if isinstance(record, Ended) and found is not None and record.turn == found.turn:
+                raise unsaved(SaveFailed("It is kept in memory."), record)
+        if actor.phase is Phase.UNSAVED:
+            raise SaveFailed(f"What became of the message is not saved yet in {self.id}.")
+        raise Missing(f"The session {self.id} has no message {message!r}.", message=message)
+
     def request(self, turn: TurnId, round_: int) -> SentRequest:
         """A request, rebuilt (R196)."""
         return request_at(self.committed(), turn, round_, self.services.store.blob, self.id)
@@ -151,6 +173,10 @@ class SessionReader:
     def summary_request(self, compaction: int, call: int) -> SentRequest:
         """A request for a summary, rebuilt (R196)."""
         return summary_request_at(self.committed(), compaction, call, self.services.store.blob)
+
+    def title_request(self, number: int) -> TitleRequest:
+        """A request for a title, rebuilt (R196)."""
+        return title_request_at(self.committed(), number)
 
     def contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The runtime context snapshots, version-2 ones among them."""
@@ -226,6 +252,7 @@ def summary_of(
         created=header.created,
         usage=header.usage,
         labels=dict(header.labels),
+        title=header.title,
     )
 
 

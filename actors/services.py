@@ -13,6 +13,7 @@ from greenroom.actors.holds import Holds
 from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.subscribers import Subscribers
+from greenroom.actors.titles import Titles
 from greenroom.actors.tool import Tool
 from greenroom.actors.tools import Door
 from greenroom.actors.waiting import Bell, Turnstile
@@ -56,6 +57,10 @@ class Policy:
     approval_seconds: float | None = None
     """How long a call waits for its approval; then it counts as declined. None: for ever (R223)."""
 
+    titles: str | None = None
+    """Which of the host's models makes titles of sessions that have none, beside their turns; None:
+    none are made (R95)."""
+
     def __attrs_post_init__(self) -> None:
         seconds: object = self.approval_seconds
         if seconds is not None and not (
@@ -65,6 +70,8 @@ class Policy:
                 f"Policy.approval_seconds cannot be {seconds!r}; None waits for ever.",
                 what="approval_seconds",
             )
+        if not isinstance(self.titles, str | None):
+            raise InvalidInput("Policy.titles is the name of a model, or None.", what="titles")
 
 
 @attrs.define(eq=False, slots=True)
@@ -87,6 +94,8 @@ class Services:
     turns: Turnstile
     reading: trio.CapacityLimiter
     """Threads that read skills and long conversations: apart from those of the tools."""
+    titles: Titles
+    """What makes titles."""
     holds: Holds
     """What keeps sessions from starting turns."""
     subscribers: MutableMapping[SessionId, Subscribers] = attrs.field(factory=WeakValueDictionary)
@@ -118,14 +127,7 @@ class Services:
 
     def model(self, key: str) -> Model:
         """The model of that key. Raises :class:`UnknownModel` naming the choices."""
-        try:
-            return self.models[key]
-        except KeyError:
-            raise UnknownModel(
-                f"The host has no model {key!r}; it has {', '.join(sorted(self.models))}.",
-                model=key,
-                choices=tuple(sorted(self.models)),
-            ) from None
+        return model_of(self.models, key)
 
     def agent(self, name: str) -> AgentDeclaration:
         """The agent of a session: as it was, where the workspace lost it meanwhile (R231).
@@ -159,3 +161,15 @@ class Services:
         if shared is not None:
             shared.publish(number, records)
         self.bell.ring()
+
+
+def model_of(models: Mapping[str, Model], key: str) -> Model:
+    """The model of that key. Raises :class:`UnknownModel` naming the choices."""
+    try:
+        return models[key]
+    except KeyError:
+        raise UnknownModel(
+            f"The host has no model {key!r}; it has {', '.join(sorted(models))}.",
+            model=key,
+            choices=tuple(sorted(models)),
+        ) from None

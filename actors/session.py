@@ -17,7 +17,15 @@ from greenroom.actors.gateway import Gateway, Waiting
 from greenroom.actors.holds import held_error, keeps_still, may_rest_still
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.outcomes import Outcomes
-from greenroom.actors.pending import Obstacle, Pending, Saving, Sealed, raised, read_back
+from greenroom.actors.pending import (
+    Behind,
+    Change,
+    Obstacle,
+    Pending,
+    Saving,
+    Sealed,
+    read_back,
+)
 from greenroom.actors.said import said_by
 from greenroom.actors.services import Services
 from greenroom.actors.turn import Turn
@@ -26,7 +34,6 @@ from greenroom.protocol.encoding import encode_header, encode_records
 from greenroom.protocol.errors import (
     Busy,
     PendingSave,
-    SaveFailed,
     SessionFailed,
     SessionLost,
     StoreUnavailable,
@@ -76,10 +83,11 @@ class SessionActor:
     """What an idle session is compacted in; cancelled when the host stops or it is deleted."""
     answering: trio.Event | None = None
     """Set when the answer of a question that is on its way has arrived: one at a time."""
+    flushing: trio.Event | None = None
+    """Set when what is being written of what is kept has been written, or could not be."""
     _saving: bool = False
     """A commit is on its way: at most one of a session is."""
-    _behind: list[tuple[Saving, Callable[[], Sealed]]] = attrs.field(factory=list)
-    _ended: trio.Event | None = None
+    _behind: list[Behind] = attrs.field(factory=list)
 
     # --- phase -------------------------------------------------------------------------------
 
@@ -160,27 +168,54 @@ class SessionActor:
         """
         saving = Saving(then)
         if not self._saving:
-            sealed = self.seal(
+            saving.sealed = self.seal(
                 records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
             )
-            self._offer(saving, sealed)
+            self._offer(saving)
             return saving
-        seal = partial(
-            self.seal, records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
-        )
-        self._behind.append((saving, seal))
+        seal = partial(self.seal, records, consumed=consumed, keys=keys, blobs=blobs, terms=terms)
+        self._behind.append(Behind(saving, seal, header))
         return saving
+
+    def commit_beside(self, change: Change) -> Saving:
+        """Commit what is of no turn, and may come between two commits of one (R91).
+
+        What waits behind it is written with the change, though it was made without; and if it
+        cannot be written, nothing is lost by going on without it.
+        """
+        boundary = Behind(Saving(None, change), partial(self._changed, change), None)
+        if self._saving:
+            self._behind.append(boundary)
+        else:
+            self._offer(boundary.seal())
+        return boundary.saving
+
+    def _changed(self, change: Change, _: Header | None) -> Sealed:
+        record, header = change(self.header)
+        return self.seal([record], header)
+
+    def join(
+        self,
+        records: Sequence[AnyRecord],
+        header: Header | None = None,
+        *,
+        consumed: tuple[int, ...] = (),
+    ) -> None:
+        """Keep it behind what is not on disk yet, to be written with that (R91)."""
+        # The first of that may be on disk by now, while its flush has not heard of it.
+        behind = self.pending.last.commit.expect_head + 1 - self.head
+        self.keep_unsaved(self.seal(records, header, consumed=consumed, behind=behind))
 
     def save(self, sealed: Sealed) -> Saving:
         """Offer a commit that was sealed before: again, and unchanged."""
         saving = Saving(None)
-        self._offer(saving, sealed)
+        saving.sealed = sealed
+        self._offer(saving)
         return saving
 
-    def _offer(self, saving: Saving, sealed: Sealed) -> None:
-        saving.sealed = sealed
+    def _offer(self, saving: Saving) -> None:
         self._saving = True
-        self.services.store.offer(sealed.commit, partial(self._judged, saving))
+        self.services.store.offer(saving.sealed.commit, partial(self._judged, saving))
 
     def _judged(self, saving: Saving, verdict: CommitVerdict) -> None:
         """The store's callback: what the verdict means is true before anybody wakes."""
@@ -189,6 +224,9 @@ class SessionActor:
             obstacle = None
         else:
             obstacle = self._obstacle(saving.sealed, verdict)
+        if obstacle is None and saving.change is not None:
+            for boundary in self._behind:
+                boundary.changed(saving.change)
         try:
             saving.fill(obstacle)
         except Exception as error:  # noqa: BLE001 - it must not end the host's loop
@@ -196,19 +234,17 @@ class SessionActor:
         # Until here it counts as on its way: what the verdict leads to stands behind what waits.
         self._saving = False
         if self._behind:
-            self._pass_on(obstacle)
+            self._pass_on(None if saving.change is not None else obstacle)
 
     def _pass_on(self, obstacle: Obstacle | None) -> None:
         """Offer what waited; but nothing is committed before what could not be written (R91)."""
-        saving, seal = self._behind.pop(0)
         if obstacle is None or isinstance(obstacle, Known):
-            self._offer(saving, seal())
+            self._offer(self._behind.pop(0).seal())
             return
-        behind, self._behind = [(saving, seal), *self._behind], []
-        for waiting, sealing in behind:
+        behind, self._behind = self._behind, []
+        for boundary in behind:
             # Sealed all the same: a turn's boundary is kept, and flushed at this head.
-            waiting.sealed = sealing()
-            waiting.fill(StoreUnavailable("What came before it could not be saved."))
+            boundary.seal().fill(StoreUnavailable("What came before it could not be saved."))
 
     def _obstacle(self, sealed: Sealed, verdict: CommitVerdict) -> Obstacle | None:
         """What kept a commit from being written; None if it turns out that it was."""
@@ -256,45 +292,6 @@ class SessionActor:
             self.pending.keep(one)
         self.step(Step.SAVE_FAILED)
 
-    async def flush(self) -> None:
-        """Write what is kept; run no tool and call no model (R85).
-
-        Raises:
-            SaveFailed: it still cannot be written; everything is kept.
-            SessionLost: somebody else holds the session now; what was kept is given up.
-        """
-        if self.phase is not Phase.UNSAVED:
-            return
-        if self._ended is not None:
-            await self._ended.wait()
-            await self.flush()
-            return
-        self._ended = trio.Event()
-        try:
-            await self._flush()
-        finally:
-            self._ended.set()
-            self._ended = None
-        self.go_on()
-
-    async def _flush(self) -> None:
-        if not self.pending:
-            # A dispatch failed and nothing was kept of it: an empty commit shows that the store
-            # takes writes again before the queue goes on (R85, R205).
-            self.pending.keep(self.seal([]))
-        while self.pending:
-            error = await self.save(self.pending.first).get_shielded()
-            if isinstance(error, SessionLost):
-                self.lose(error)
-                raise error
-            if error is not None:
-                self.step(Step.SAVE_FAILED)
-                cause = raised(error)
-                sentence = f"The session {self.id} cannot be saved yet: {cause.sentence}"
-                raise SaveFailed(sentence, session=str(self.id)) from cause
-            self.pending.written()
-        self.step(Step.FLUSHED)
-
     # --- turns -------------------------------------------------------------------------------
 
     def go_on(self) -> None:
@@ -332,10 +329,12 @@ class SessionActor:
 
     def turn_over(self) -> None:
         """The turn is settled, or kept unsaved: the next may begin."""
-        self.turn = None
+        turn, self.turn = self.turn, None
         self.last_active = trio.current_time()
         self.services.settled.ring()
         self.go_on()
+        if turn is not None:
+            self.services.titles.turn_over(self, turn)
 
     def turn_parked(self) -> None:
         """The turn waits for answers, and nothing of it runs (R161)."""

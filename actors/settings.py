@@ -1,23 +1,53 @@
 """What may be set of a session, and taken back: each a commit, and in force only after it."""
 
 import logging
+from functools import partial
 from typing import Final
 
 import trio
+from msgspec import structs
 
 from greenroom.actors.asking_first import withdrawn_with, without
+from greenroom.actors.flushing import flush
 from greenroom.actors.gateway import Waiting
+from greenroom.actors.holds import held_error
 from greenroom.actors.pending import raised
 from greenroom.actors.session import SessionActor
+from greenroom.actors.titling import change_title
 from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, SessionLost
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import RECALLED, Outcome
-from greenroom.protocol.record import AnyRecord, Recalled
+from greenroom.protocol.record import (
+    AnyRecord,
+    ModelChanged,
+    PresetChanged,
+    Recalled,
+    TitleSet,
+)
 from greenroom.protocol.usage import Usage
 
 _log: Final = logging.getLogger("greenroom")
+
+
+async def set_preset(actor: SessionActor, preset: str, by: str | None) -> None:
+    """Put a preset in force that there is; see :func:`configure`."""
+    actor.check_quiet()
+    before = actor.header.preset
+    if preset != before:
+        record = PresetChanged(actor.services.world.now(), preset, before, by)
+        await configure(actor, record, structs.replace(actor.header, preset=preset))
+
+
+async def set_model(actor: SessionActor, model: str, by: str | None) -> None:
+    """Choose a model that there is; see :func:`configure`."""
+    actor.check_quiet()
+    before = actor.header.model or ""
+    if model != before:
+        actor.mapped = None
+        record = ModelChanged(actor.services.world.now(), model, before, by)
+        await configure(actor, record, structs.replace(actor.header, model=model))
 
 
 async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> None:
@@ -28,12 +58,12 @@ async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> N
         StoreFailed: it could not be written; the former setting stays.
     """
     actor.check_quiet()
-    # Sealed first: what cannot be encoded is refused before anything moves.
-    sealed = actor.seal([record], header)
+    # Offered first: what cannot be encoded is refused before anything moves.
+    saving = actor.commit([record], header)
     actor.step(Step.CONFIGURE)
-    error = await actor.save(sealed).get_shielded()
+    error = await saving.get_shielded()
     if isinstance(error, SessionLost):
-        actor.lose(error, sealed)
+        actor.lose(error, saving.sealed)
         raise error
     if error is not None:
         actor.step(Step.REFUSED)
@@ -41,6 +71,25 @@ async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> N
         raise raised(error)
     actor.step(Step.SAVED)
     actor.go_on()
+
+
+async def set_title(actor: SessionActor, title: str | None, by: str | None) -> None:
+    """Give a session a person's title; None: one is made, if the host makes any (R96, R91).
+
+    Raises:
+        Held: a hold keeps the session still.
+        StoreFailed, SessionLost: it could not be written; the former title stays.
+    """
+    if actor.phase is Phase.HELD:
+        raise held_error(actor)
+    record = TitleSet(actor.services.world.now(), title, by)
+    await change_title(actor, partial(_titled, record))
+    if title is None:
+        actor.services.titles.due(actor)
+
+
+def _titled(record: TitleSet, header: Header) -> tuple[TitleSet, Header]:
+    return record, structs.replace(header, title=record.title, untitled=0)
 
 
 async def recall(actor: SessionActor, message: MessageId) -> bool:
@@ -74,8 +123,7 @@ async def _take_back(actor: SessionActor, entry: Waiting, seq: int) -> None:
     asked = withdrawn_with(actor, message)
     record = Recalled(actor.services.world.now(), message, withdrawn=asked)
     if actor.pending:
-        sealed = actor.seal([record], consumed=(seq,), behind=len(actor.pending))
-        actor.keep_unsaved(sealed)
+        actor.join([record], consumed=(seq,))
         return
     header, terms = without(actor, asked) if asked else (None, None)
     saving = actor.commit([record], header, consumed=(seq,), terms=terms)
@@ -106,7 +154,7 @@ async def dispose(actor: SessionActor, *, discard: bool) -> None:
     _check_at_rest(actor)
     with trio.move_on_after(actor.services.limits.settle_seconds_max):
         try:
-            await actor.flush()
+            await flush(actor)
         except GreenroomError as error:
             if not discard:
                 raise PendingSave(

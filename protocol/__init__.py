@@ -99,6 +99,7 @@ from greenroom.protocol.event import (
     SessionOpened,
     SkillsLoaded,
     TextDelta,
+    TitleChanged,
     ToolCalled,
     ToolProgress,
     ToolReturned,
@@ -181,6 +182,7 @@ from greenroom.protocol.skill import (
 )
 from greenroom.protocol.spending import PartSpend, kept_spend, spend_of
 from greenroom.protocol.state import SessionState, SessionSummary
+from greenroom.protocol.titling import TitleRequest
 from greenroom.protocol.transcript import TranscriptEntry
 from greenroom.protocol.turn import (
     CallRecord,
@@ -363,6 +365,8 @@ __all__ = [
     "TextDelta",
     "TextPart",
     "TimeElapsed",
+    "TitleChanged",
+    "TitleRequest",
     "TokenCounter",
     "TokenEstimate",
     "TooLarge",

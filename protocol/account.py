@@ -170,6 +170,18 @@ def turns_of(records: Iterable[AnyRecord], agent: str) -> list[TurnRecord]:
     return turns
 
 
+def unsent_in(records: Iterable[AnyRecord], message: MessageId) -> Accepted | None:
+    """The message as it was accepted last, if its turn ended before its dispatch (R81)."""
+    accepted, refused = None, False
+    for record in records:
+        match record:
+            case Accepted() if record.message == message:
+                accepted, refused = record, False
+            case NotSent() if record.message == message:
+                refused = True
+    return accepted if refused else None
+
+
 def outcome_of(records: Iterable[AnyRecord], message: MessageId) -> Outcome | None:
     """What became of a message: the same answer before and after a restart; None while it waits."""
     turn: TurnId | None = None

@@ -159,6 +159,14 @@ class ModelSwitched(NumberedEvent, tag="model_switched", frozen=True, gc=False):
     before: str
 
 
+class TitleChanged(NumberedEvent, tag="title_changed", frozen=True, gc=False):
+    """The session has another title; None: none, until one is made (R96)."""
+
+    title: str | None
+    made: bool
+    """By a model, of what was typed; else a person gave it."""
+
+
 class ConversationCompacted(NumberedEvent, tag="conversation_compacted", frozen=True, gc=False):
     """A summary stands for the conversation before a user message (R108)."""
 
@@ -198,6 +206,7 @@ Event: TypeAlias = (
     | TurnEnded
     | PermissionChanged
     | ModelSwitched
+    | TitleChanged
     | ConversationCompacted
     | PromptRecomposed
     | SessionDeleted

@@ -39,3 +39,5 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the last turn committed to: see :class:`Dispatched`."""
     withdrawals: int = 0
     """How many of the store's withdrawals of skills its last turn knew of (R159)."""
+    untitled: int = 0
+    """Requests for a title that came to nothing since it was last to be made (R96)."""

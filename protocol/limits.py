@@ -34,6 +34,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """
     summary_attempts_max: int = 2
     """How often a model is asked for one summary until it gives one that serves (R109)."""
+    title_bytes_max: int = 200
+    """A session's title, as UTF-8: a person's over it is refused, one that is made is cut."""
+    title_messages_max: int = 3
+    """Of how many messages a title is made, the first with words (R95)."""
+    title_words_bytes_max: int = 4_096
+    """How much of their words, as UTF-8."""
+    title_attempts_max: int = 3
+    """How often a model is asked for the title of one session in vain (R96)."""
+    title_seconds_max: float = 60.0
+    """How long it may take to answer."""
+    titles_max: int = 4
+    """Titles that are asked for at once in one host; the others wait."""
     rounds_max: int = 100
     """Model calls in one turn."""
     steers_max: int = 200

@@ -305,6 +305,30 @@ class ModelChanged(Record, tag="model", frozen=True):
     by: str | None = None
 
 
+class TitleMade(Record, tag="title_made", frozen=True):
+    """A model was asked for a title of what was typed, and answered or failed to (R95, R190)."""
+
+    at: int
+    model: str
+    wording: str
+    request: str
+    """The request's digest (R196)."""
+    messages: int
+    """Of how many it was made, the first with words; ``size`` is the bound on those in bytes."""
+    size: int
+    usage: Usage = Usage()
+    title: str = ""
+    """What was taken of it, and is the title from here on; empty: nothing."""
+
+
+class TitleSet(Record, tag="title_set", frozen=True):
+    """A person's title; or none, so that one is made (R96)."""
+
+    at: int
+    title: str | None
+    by: str | None = None
+
+
 class Imported(Record, tag="imported", frozen=True):
     """A message of a history that came from elsewhere: carried as it is (R48)."""
 
@@ -345,6 +369,8 @@ AnyRecord: TypeAlias = (
     | Ended
     | PresetChanged
     | ModelChanged
+    | TitleMade
+    | TitleSet
     | Imported
     | LegacyContext
     | Deleted

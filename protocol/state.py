@@ -31,6 +31,8 @@ class SessionSummary(msgspec.Struct, frozen=True):
     """Milliseconds since 1970, UTC."""
     usage: Usage
     labels: dict[str, str] = {}
+    title: str | None = None
+    """What a person called it, or a model made of what was typed (R95)."""
 
 
 class SessionState(msgspec.Struct, frozen=True):
@@ -56,3 +58,5 @@ class SessionState(msgspec.Struct, frozen=True):
     """``events(after=cursor)`` goes on from here without gap or repeat."""
     hold: str | None = None
     """The id of the hold that keeps it from starting turns (R159)."""
+    title: str | None = None
+    """As in :class:`SessionSummary`."""

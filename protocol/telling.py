@@ -21,6 +21,7 @@ from greenroom.protocol.event import (
     SessionDeleted,
     SessionOpened,
     SkillsLoaded,
+    TitleChanged,
     ToolCalled,
     ToolReturned,
     TurnEnded,
@@ -49,6 +50,8 @@ from greenroom.protocol.record import (
     Recomposed,
     Responded,
     Returned,
+    TitleMade,
+    TitleSet,
 )
 
 
@@ -239,6 +242,17 @@ class Teller:
             ModelSwitched(self._session, self._next(), record.at, record.model, record.before)
         )
 
+    def _title_made(self, record: TitleMade) -> None:
+        if record.title:
+            cursor = self._next()
+            self.told.append(
+                TitleChanged(self._session, cursor, record.at, record.title, made=True)
+            )
+
+    def _title_set(self, record: TitleSet) -> None:
+        cursor = self._next()
+        self.told.append(TitleChanged(self._session, cursor, record.at, record.title, made=False))
+
     def _compacted(self, record: Compacted) -> None:
         self.told.append(
             ConversationCompacted(
@@ -276,6 +290,8 @@ class Teller:
         Ended: _ended,
         PresetChanged: _preset,
         ModelChanged: _model,
+        TitleMade: _title_made,
+        TitleSet: _title_set,
         Compacted: _compacted,
         Recomposed: _recomposed,
         Deleted: _deleted,

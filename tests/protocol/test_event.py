@@ -24,6 +24,7 @@ from greenroom.protocol.event import (
     SessionOpened,
     SkillsLoaded,
     TextDelta,
+    TitleChanged,
     ToolCalled,
     ToolReturned,
     TurnEnded,
@@ -138,6 +139,10 @@ FRAMES: list[tuple[Event, str]] = [
     (
         ModelSwitched(**HEAD, model="b", before="a"),
         '{"event":"model_switched",HEAD,"model":"b","before":"a"}',
+    ),
+    (
+        TitleChanged(**HEAD, title="t", made=True),
+        '{"event":"title_changed",HEAD,"title":"t","made":true}',
     ),
     (
         ConversationCompacted(

@@ -24,6 +24,12 @@ GOLDEN = {
 """For each version: the digest of its words, and of a rendering that uses all of them."""
 
 
+ADDED = {
+    "1": ("titling", "typed", "acdcf9acb14cfaaf"),
+}
+"""For each version: words that came later, which its digest leaves out, and theirs."""
+
+
 def rendering(version: str) -> str:
     """One of everything that a wording says, in one text."""
     words = WORDINGS[version]
@@ -62,6 +68,13 @@ def test_a_version_is_never_edited(version: str) -> None:
     """R201: words and rendering of a version stay to the byte; better ones are a new version."""
     words = digest(msgspec.json.encode(WORDINGS[version]))
     assert (words, digest(rendering(version).encode())) == GOLDEN[version]
+
+
+@pytest.mark.parametrize("version", WORDINGS)
+def test_words_that_came_later_are_not_edited_either(version: str) -> None:
+    """R201, R196: a request for a title names its version, and is rebuilt with it."""
+    *names, golden = ADDED[version]
+    assert digest("".join(getattr(WORDINGS[version], name) for name in names).encode()) == golden
 
 
 def test_a_conversation_keeps_the_wording_of_its_composition(
