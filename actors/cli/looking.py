@@ -19,7 +19,7 @@ from greenroom.actors.cli.options import Stored as Options
 from greenroom.actors.cli.stores import open_store
 from greenroom.actors.cli.tables import cells_of, open_table
 from greenroom.actors.cli.transcript import print_conversation, shaped_if_kept
-from greenroom.actors.cli.words import counted, moment, named
+from greenroom.actors.cli.words import counted, moment, named, short
 from greenroom.actors.cli.wrapping import wrapped
 from greenroom.actors.reading import summary_of
 from greenroom.protocol.account import turns_of
@@ -37,6 +37,9 @@ NAMES_MAX: Final = 10_000
 """Sessions whose names are compared with one that is not there."""
 NAMES_SHOWN: Final = 3
 COLUMNS: Final = ("session", "agent", "person", "phase", "turns", "created (UTC)")
+TITLE: Final = "title"
+"""The column that stands last where a session has one."""
+TITLE_SHOWN: Final = 60
 INDENT: Final = 2
 
 
@@ -124,10 +127,15 @@ async def sessions(
 
 def _print_listing(console: Console, summaries: list[SessionSummary]) -> None:
     """A table, or where it has no room each session in lines: a key that is cut names nothing."""
-    rows = [COLUMNS, *map(_row, summaries)]
+    columns: tuple[str, ...] = COLUMNS
+    rows = [_row(each) for each in summaries]
+    if any(each.title for each in summaries):
+        columns = (*COLUMNS, TITLE)
+        rows = [(*row, _title(each)) for row, each in zip(rows, summaries, strict=True)]
+    rows.insert(0, columns)
     if cells_of(rows) <= console.width:
         table = open_table()
-        for name in COLUMNS:
+        for name in columns:
             table.add_column(name, justify="right" if name == "turns" else "left", no_wrap=True)
         for row in rows[1:]:
             table.add_row(*row)
@@ -135,7 +143,8 @@ def _print_listing(console: Console, summaries: list[SessionSummary]) -> None:
         return
     for each, (key, *_) in zip(summaries, rows[1:], strict=True):
         console.print(key, style="bold")
-        for line in wrapped(console, _about(each), INDENT):
+        told = [title for title in (_title(each),) if title]
+        for line in wrapped(console, "\n".join([*told, _about(each)]), INDENT):
             console.print(f"{' ' * INDENT}{line}")
 
 
@@ -154,6 +163,10 @@ def _about(each: SessionSummary) -> str:
     person = [f"person {named(each.person)}"] if each.person is not None else []
     told = [f"agent {named(each.agent)}", *person, _phase(each), counted(each.turns, "turn")]
     return " · ".join([*told, f"created {moment(each.created)[:16]} UTC"])
+
+
+def _title(each: SessionSummary) -> str:
+    return short(each.title or "", TITLE_SHOWN)
 
 
 def _phase(each: SessionSummary) -> str:

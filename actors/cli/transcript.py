@@ -55,6 +55,8 @@ def _head(console: Console, summary: SessionSummary) -> None:
         told.append(f"person {summary.person}")
     told += [f"preset {summary.preset}", summary.phase]
     console.print(plain(summary.session.key), style="bold")
+    if summary.title is not None:
+        console.print(plain(summary.title))
     console.print(plain(" · ".join(told)))
     console.print(
         f"created {moment(summary.created)} UTC · {counted(summary.turns, 'turn')}"

@@ -22,6 +22,7 @@ from greenroom.protocol.usage import Usage
 from greenroom.store import open_lmdb
 from tests.actors.cli.commands import ESCAPE, TABLE_WIDTH, command, environment, ran
 from tests.actors.cli.conftest import Kept
+from tests.actors.stage import stage
 
 KEY = "demo-0-0003"
 SUMMARY = SessionSummary(
@@ -199,6 +200,28 @@ def test_keys_are_whole_however_narrow_it_is(kept: Kept, columns: int) -> None:
     words = done.stdout.split()
     assert {f"demo-0-000{number}" for number in range(5)} <= set(words)
     assert words.count("idle") == 5
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_title_is_listed_where_there_is_one(width: int) -> None:
+    """R95: beside the key, in short and on one line; without any there is no place kept for it."""
+    titled = replace(SUMMARY, title="A late order \x1b[31m" + "x" * 90)
+    for listed in ([SUMMARY], [titled, SUMMARY]):
+        file = io.StringIO()
+        looking._print_listing(Console(file=file, width=width, soft_wrap=True), listed)
+        assert ("A late order" in file.getvalue()) is (titled in listed)
+        assert ("title" in file.getvalue()) is (titled in listed and width == 200)
+        assert ESCAPE not in file.getvalue()
+
+
+async def test_a_transcript_begins_with_the_title(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R95: and the command for programs has it too."""
+    async with open_lmdb(tmp_path / "store") as store, stage(store=store) as on:
+        await (await on.session("ann")).set_title("A late order")
+    await looking.show(console(), Stored(store=tmp_path / "store"), "ann")
+    assert capsys.readouterr().out.splitlines()[:2] == ["ann", "A late order"]
 
 
 @pytest.mark.parametrize("width", [80, 200])
