@@ -27,7 +27,7 @@ from greenroom.protocol.question import (
     Kind,
     Result,
     asking_of,
-    call_digest,
+    is_about,
     question_id,
 )
 from greenroom.protocol.record import Answered
@@ -53,7 +53,8 @@ def result_of(session: SessionId, ticket: Ticket, later: Later) -> Asking:
 def _asking(name: str, ticket: Ticket, kind: Kind, text: str, expires: int | None) -> Asking:
     call = ticket.call
     tool = call.function.name if ticket.tool is None else ticket.tool.name
-    return asking_of(name, kind, call.id, tool, ticket.arguments, text, expires)
+    advisory = () if ticket.tool is None else ticket.tool.advisory
+    return asking_of(name, kind, call.id, tool, ticket.arguments, text, expires, advisory=advisory)
 
 
 def answer_record(
@@ -88,7 +89,7 @@ def granted(ticket: Ticket, asking: Asking, answer: Answer) -> Ticket | None:
     if ticket.decision == "refuse" or ticket.tool is None:
         reason = f"{answer.by} had approved it; that is void now. {ticket.reason}"
         return structs.replace(ticket, decision="refuse", reason=reason)
-    if call_digest(ticket.tool.name, ticket.arguments) != asking.digest:
+    if not is_about(asking, ticket.tool.name, ticket.arguments, ticket.tool.advisory):
         reason = f"Not run: {answer.by} approved another call than the one that would run now."
         return structs.replace(ticket, decision="refuse", reason=reason)
     return structs.replace(ticket, decision="allow", reason="")

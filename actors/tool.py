@@ -189,6 +189,8 @@ class Tool(Generic[D_contra]):
     """It runs in a thread of its own, which a cancellation leaves behind."""
     hosts: tuple[str, ...] = ()
     """Its arguments that name a host or have a URL in them: what egress is asked about (R158)."""
+    advisory: tuple[str, ...] = ()
+    """Its arguments that change nothing of what it does: no approval is bound to them (P139)."""
     facts: ToolFacts = attrs.field(default=attrs.Factory(_facts_of, takes_self=True), init=False)
     """What the door decides by, besides the arguments of a call."""
 
@@ -202,6 +204,24 @@ class Tool(Generic[D_contra]):
         for path in self.hosts:
             if path.partition(".")[0] not in self.parameters.get("properties", {}):
                 raise BadTool(f"{self.name} has no argument {path!r} that could name a host.")
+        self._check_advisory()
+
+    def _check_advisory(self) -> None:
+        known = self.parameters.get("properties", {})
+        decides = {path.partition(".")[0] for path in self.hosts}
+        for field in self.advisory:
+            if field not in known:
+                raise BadTool(f"{self.name} has no argument {field!r} that could be advisory.")
+            if self.advisory.count(field) > 1:
+                raise BadTool(f"{self.name} names {field!r} twice among its advisory arguments.")
+            if field in decides:
+                raise BadTool(f"{field!r} of {self.name} names a host: it cannot be advisory.")
+        if self.advisory and len(self.advisory) == len(known):
+            fields = ", ".join(map(repr, self.advisory))
+            raise BadTool(
+                f"All that {self.name} is given is advisory ({fields}): an approval of it would be "
+                "bound to nothing that it does."
+            )
 
     async def run(
         self, context: ToolContext[D_contra], arguments: str, limits: Limits = DEFAULT_LIMITS
@@ -262,6 +282,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     hosts: Sequence[str] = (),
+    advisory: Sequence[str] = (),
 ) -> _Decorator:
     """Make a tool of the decorated function.
 
@@ -269,7 +290,9 @@ def tool(
     function runs in the host's loop, a plain one in a limited thread of its own (R189) unless
     ``loop="host"`` says that it never blocks. Name and description are the function's and its
     docstring's, unless given. ``hosts`` are the arguments that name a host or have a URL in them:
-    a call is refused where one of theirs is not on the workspace's egress list (R158).
+    a call is refused where one of theirs is not on the workspace's egress list (R158). ``advisory``
+    are arguments in which the model says why, or describes, and which change nothing of what is
+    done: an approval is good for the same call in other such words (P139).
 
     Raises:
         BadTool: the function cannot be declared; the message says what to change.
@@ -291,6 +314,7 @@ def tool(
             timeout=timeout,
             on_thread=on_thread,
             hosts=tuple(hosts),
+            advisory=tuple(advisory),
         )
 
     return made

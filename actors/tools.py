@@ -132,10 +132,14 @@ class Door:
 
         Raises:
             UnknownTool: the host has no tool of that name.
-            InvalidInput: the tool has no such argument, or is ``use_tool``.
+            InvalidInput: the tool has no such argument, or says that it is advisory; or it is
+                ``use_tool``.
         """
         for gate in gates:
             if gate.tool.endswith("*"):
+                for each in self._tools.values():
+                    if each.name.startswith(gate.tool[:-1]):
+                        _check_looks_at_effects(gate, each)
                 continue
             tool = self._tools.get(gate.tool)
             if tool is None:
@@ -148,6 +152,7 @@ class Door:
             for path in gate.where:
                 if path.partition(".")[0] not in tool.parameters.get("properties", {}):
                     raise InvalidInput(f"A gate of {gate.tool} is about no argument: {path!r}.")
+            _check_looks_at_effects(gate, tool)
 
     def decide(
         self, call: ToolCall, box: Toolbox, commitment: Commitment, declared: frozenset[str]
@@ -229,6 +234,23 @@ class Door:
         body = encode_message(ToolMessage(call, kept.shown))
         result = CallResult(call, msgspec.Raw(body), state, kept.object, mended, skill=skill)
         return Finished(result, kept.data)
+
+
+def _check_looks_at_effects(gate: Gate, tool: Tool[Any]) -> None:
+    """Refuse a gate on an advisory argument: the model could pass it by other words (P139).
+
+    What it asks about would be approved under one description and run under any other, since an
+    approval is not bound to that; and what it refuses would be done all the same.
+    """
+    for path in gate.where:
+        if path.partition(".")[0] in tool.advisory:
+            raise InvalidInput(
+                f"A gate of {gate.tool} looks at {path!r}, which is advisory in {tool.name}: it "
+                "changes nothing of what a call does, and the model may word it as it likes.",
+                way_out="Let the gate look at what the call does.",
+                tool=tool.name,
+                argument=path,
+            )
 
 
 def _failure(tool: Tool[Any], error: BaseException) -> str:

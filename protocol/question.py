@@ -5,13 +5,13 @@ is over the tool and the exact arguments (R161, P137, P138). It is read from rec
 asked, who answered and why stand there for good (R223).
 """
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import structs
 
+from greenroom.protocol.call_digest import call_digest
 from greenroom.protocol.identity import CallId, SessionId, TurnId, call_key
 
 Kind: TypeAlias = Literal["approval", "result"]
@@ -81,9 +81,9 @@ class Question(msgspec.Struct, frozen=True):
     tool: str
     """The tool that is really called, behind ``use_tool`` too (R216)."""
     arguments: str
-    """The exact arguments, as they would run."""
+    """The exact arguments, as they would run, advisory ones too."""
     digest: str
-    """Over tool and arguments; an answer covers nothing else."""
+    """Over tool and arguments, but for advisory ones; an answer covers nothing else (P139)."""
     asked: int
     """Milliseconds since 1970, UTC."""
     expires: int | None = None
@@ -106,11 +106,6 @@ def question_id(session: SessionId, call: CallId, kind: Kind) -> str:
     return call_key(session, call if kind == "result" else f"{call}?")
 
 
-def call_digest(tool: str, arguments: str) -> str:
-    """What an approval is bound to: the tool and its exact arguments (R161)."""
-    return hashlib.sha256(msgspec.json.encode((tool, arguments))).hexdigest()
-
-
 def asking_of(
     name: str,
     kind: Kind,
@@ -119,10 +114,22 @@ def asking_of(
     arguments: str,
     text: str = "",
     expires: int | None = None,
+    *,
+    advisory: Collection[str] = (),
 ) -> Asking:
-    """A question of a call, bound to exactly that call."""
-    digest = call_digest(tool, arguments)
+    """A question of a call, bound to exactly that call, whatever its advisory arguments say."""
+    digest = call_digest(tool, arguments, advisory)
     return Asking(name, kind, call, tool, arguments, digest, text, expires)
+
+
+def is_about(asking: Asking, tool: str, arguments: str, advisory: Collection[str] = ()) -> bool:
+    """Whether what was asked is what that call would do (R161, P137).
+
+    The very call that was shown is, whichever release made the digest of it.
+    """
+    if (asking.tool, asking.arguments) == (tool, arguments):
+        return True
+    return asking.digest == call_digest(tool, arguments, advisory)
 
 
 def fits(kind: Kind, answer: Answer) -> bool:

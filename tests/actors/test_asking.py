@@ -1,5 +1,6 @@
 """What a call asks, what an answer covers, and what becomes of it when the turn goes on."""
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -7,17 +8,18 @@ import pytest
 from msgspec import structs
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import Session, Workspace
+from greenroom.actors import Session, Tool, Workspace, tool
 from greenroom.actors.asking import approval_of, granted
 from greenroom.actors.models.port import RequestedCall
 from greenroom.actors.models.scripted import call
 from greenroom.actors.tools import Ticket
 from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.call_digest import call_digest
 from greenroom.protocol.identity import SessionId, call_key
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import Function, ToolCall
 from greenroom.protocol.permission import PRESETS, Preset, PresetTable
-from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result, call_digest
+from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 from greenroom.protocol.record import Resumed
 from tests.actors.asked import (
     asking,
@@ -296,3 +298,52 @@ async def test_a_preset_may_ask_about_reading_too(stage: Stage) -> None:
         [one, two] = [r for r in records_of(stage, session) if isinstance(r, Resumed)]
         assert (one.intents, two.intents) == ((), ())
     assert [role for role, _ in sent(stage.model.requests[1])].count("user") == 2
+
+
+def worded(stage: Stage) -> Tool[Any]:
+    """A tool that pays, and is told why."""
+
+    @tool(effect="write", advisory=["why"])
+    async def settle(cents: int, why: str = "") -> str:
+        """Settle a bill."""
+        stage.effects.append(f"settle {cents} {why}")
+        return "settled"
+
+    return settle
+
+
+@pytest.mark.parametrize("on_demand", [False, True])
+async def test_a_question_shows_what_is_advisory_and_is_not_bound_to_it(
+    stage: Stage, *, on_demand: bool
+) -> None:
+    """P139, P137, R216: whole, as it runs; behind ``use_tool`` the fields of the inner tool."""
+    given = {"cents": 7, "why": "the rent"}
+    asked = (
+        call("use_tool", name="settle", arguments=given) if on_demand else call("settle", **given)
+    )
+    agent = AgentDeclaration(name=AGENT, prompt="x", tools_on_demand=("settle",) * on_demand)
+    work = Workspace.build(agents=[agent])
+    async with asking(stage, asked, "Ok.", workspace=work, tools=[worded(stage)]) as session:
+        [question] = await asks(session)
+        assert (question.tool, question.arguments) == ("settle", '{"cents":7,"why":"the rent"}')
+        assert question.digest == call_digest("settle", '{"cents":7}', ("why",))
+        await session._host.answer(question, BY)
+        assert await settled(session) == "done"
+    assert stage.effects == ["settle 7 the rent"]
+
+
+async def test_a_question_of_an_older_release_is_answered(stage: Stage) -> None:
+    """P139, R240, R161: it keeps its digest, and its call runs once it is allowed."""
+    odd = RequestedCall("i", "settle", '{ "why":"rent", "cents":7 }')
+    async with asking(stage, odd, "Ok.", tools=[worded(stage)]) as session:
+        [question] = await asks(session)
+    old = sha256(msgspec.json.encode((question.tool, question.arguments))).hexdigest()
+    async with asking(stage, tools=[worded(stage)]) as session:
+        actor = await session._host.activate(session.id)
+        assert actor.turn is not None
+        assert actor.turn.asked is not None
+        asked = [structs.replace(one, digest=old) for one in actor.turn.asked.questions]
+        actor.turn.asked = structs.replace(actor.turn.asked, questions=tuple(asked))
+        assert (await session._host.answer(question.id, BY)).digest == old
+        assert await settled(session) == "done"
+    assert stage.effects == ["settle 7 rent"]

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from greenroom.actors import tool
 from greenroom.actors.committing import commit
 from greenroom.actors.models.scripted import call
 from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.errors import InvalidInput
 from greenroom.protocol.gate import Egress
 from greenroom.protocol.permission import PRESETS
 from greenroom.protocol.question import Allow, Deny
@@ -153,6 +155,26 @@ async def test_gates_look_at_arguments() -> None:
         await session.outcome(receipt)
         assert done == ["pay 1", "pay 2"]
         assert sorted(state for _, state in await fates(session)) == ["done", "done", "refused"]
+
+
+@pytest.mark.parametrize("named", ["order", "ord*", "*"])
+@pytest.mark.parametrize("path", ["why", "why.kind"])
+async def test_a_gate_looks_at_nothing_that_is_advisory(named: str, path: str) -> None:
+    """P139, R2: the model could pass it by other words, and no approval would be bound to them."""
+
+    @tool(effect="write", advisory=["why"])
+    async def order(what: str, why: dict[str, str] | None = None) -> str:
+        """Order something."""
+        return what
+
+    work = workspace(gates=[gate("ask", named, **{path: "x"})])
+    with pytest.raises(InvalidInput, match="which is advisory in order: it changes nothing") as at:
+        async with stage(tools=[order], work=work):
+            pass
+    assert at.value.facts == {"tool": "order", "argument": path}
+    work = workspace(gates=[gate("ask", named, what="x"), gate("ask", "other_*", why="x")])
+    async with stage(tools=[order], work=work):
+        pass
 
 
 async def test_a_default_counts_as_if_it_was_written() -> None:

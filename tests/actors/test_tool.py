@@ -346,3 +346,38 @@ def test_a_tool_says_which_arguments_name_a_host() -> None:
     )
     with pytest.raises(BadTool, match="fetch has no argument 'uri' that could name a host"):
         tool(effect="read", hosts=["uri"])(fetch)
+
+
+async def pays(cents: int, to: str = "ann", description: str = "", why: str | None = None) -> None:
+    """Pay somebody."""
+
+
+def test_a_tool_says_which_arguments_are_advisory() -> None:
+    """P139: a model and the door see no difference."""
+    made = tool(effect="write", advisory=["description", "why"])(pays)
+    assert made.advisory == ("description", "why")
+    plain = tool(effect="write")(pays)
+    assert plain.advisory == ()
+    assert declarations([made]) == declarations([plain])
+    assert made.facts == plain.facts
+
+
+@pytest.mark.parametrize(
+    ("advisory", "told"),
+    [
+        (["reason"], "pays has no argument 'reason' that could be advisory"),
+        (["why", "to", "why"], "pays names 'why' twice"),
+        (["why", "to"], "'to' of pays names a host: it cannot be advisory"),
+        (["cents", "description", "why", "to"], "'to' of pays names a host"),
+    ],
+)
+def test_what_cannot_be_advisory_is_refused(advisory: list[str], told: str) -> None:
+    """P139, R158: what there is not, or what decides where a call goes."""
+    with pytest.raises(BadTool, match=told):
+        tool(effect="write", hosts=["to"], advisory=advisory)(pays)
+
+
+def test_not_everything_is_advisory() -> None:
+    """P139: an approval would be bound to nothing."""
+    with pytest.raises(BadTool, match="All that pays is given is advisory"):
+        tool(effect="write", advisory=["cents", "to", "description", "why"])(pays)

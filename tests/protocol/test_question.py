@@ -1,16 +1,20 @@
 """Questions: bound to one call of one session, answered by their kind."""
 
+from hashlib import sha256
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.protocol.call_digest import call_digest
 from greenroom.protocol.identity import SessionId, call_key, session_mark
 from greenroom.protocol.question import (
     POLICY,
     Allow,
     Answer,
+    Asking,
     Deny,
     Failure,
     Kind,
@@ -18,9 +22,9 @@ from greenroom.protocol.question import (
     Result,
     Withdrawn,
     asking_of,
-    call_digest,
     fits,
     in_time,
+    is_about,
     overdue,
     question_id,
     settled,
@@ -54,10 +58,24 @@ def test_a_question_is_found_by_its_session() -> None:
     assert len(call_key(ANN, "c1-0-0")) == 64
 
 
-@given(TEXTS, TEXTS, TEXTS, TEXTS)
-def test_a_digest_covers_tool_and_exact_arguments(a: str, b: str, c: str, d: str) -> None:
-    """R161, P137, P138: cut wherever it may be."""
-    assert (call_digest(a, b) == call_digest(c, d)) is ((a, b) == (c, d))
+def test_a_question_is_about_the_call_that_was_shown() -> None:
+    """R161, P137, P138, P139: and about the same one in other words; about no other."""
+    text = '{"cents":1,"why":"rent"}'
+    asked = asking_of("q", "approval", "c", "pay", text, advisory=("why",))
+    assert is_about(asked, "pay", text, ("why",))
+    assert is_about(asked, "pay", '{ "why": "Rent.", "cents": 1 }', ("why",))
+    assert not is_about(asked, "pay", '{"cents":2,"why":"rent"}', ("why",))
+    assert not is_about(asked, "refund", text, ("why",))
+    assert not is_about(asked, "pay", '{"cents":1}')
+
+
+def test_a_question_of_an_older_release_is_about_its_call() -> None:
+    """P139, R240: its digest is over the exact text, and it was stored with that."""
+    text = '{ "why":"rent", "cents":1 }'
+    old = sha256(msgspec.json.encode(("pay", text))).hexdigest()
+    asked = Asking("q", "approval", "c", "pay", text, old)
+    assert is_about(asked, "pay", text, ("why",))
+    assert not is_about(asked, "pay", '{ "why":"food", "cents":1 }', ("why",))
 
 
 @pytest.mark.parametrize("kind", KINDS)
