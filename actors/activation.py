@@ -121,6 +121,7 @@ def _read_back(
         kept,
         sent,
         told=Told(tally.settled, about=tally.told),
+        grants=tuple([grant for grant in tally.grants if grant.is_of(session)]),
     )
     if parked is not None:
         restore_parked(actor, parked, records)

@@ -4,7 +4,7 @@ A question is bound to the exact call by a digest. An answer is looked at again 
 on: what is refused then is not run, whoever allowed it before (R157, R160, R224).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -13,8 +13,10 @@ from msgspec import structs
 from greenroom.actors.pending import Obstacle, raised
 from greenroom.actors.tool_text import Later, kept_text
 from greenroom.actors.tools import Door, Finished, Ticket
+from greenroom.protocol.call_digest import call_digest
 from greenroom.protocol.encoding import encode_message
 from greenroom.protocol.errors import SessionLost, StoreUnavailable
+from greenroom.protocol.grant import Grant
 from greenroom.protocol.identity import CallId, SessionId, TurnId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.message import ToolMessage
@@ -92,7 +94,35 @@ def granted(ticket: Ticket, asking: Asking, answer: Answer) -> Ticket | None:
     if not is_about(asking, ticket.tool.name, ticket.arguments, ticket.tool.advisory):
         reason = f"Not run: {answer.by} approved another call than the one that would run now."
         return structs.replace(ticket, decision="refuse", reason=reason)
+    return _allowed(ticket)
+
+
+def _allowed(ticket: Ticket) -> Ticket:
     return structs.replace(ticket, decision="allow", reason="")
+
+
+def by_grants(
+    tickets: Sequence[Ticket], grants: Sequence[Grant]
+) -> tuple[list[Ticket], dict[CallId, Grant]]:
+    """The calls as they run where grants of the turn before are good for some (P139).
+
+    A grant turns only a question into a yes, and each covers one call; what is refused now stays
+    refused (R157), and what needs no answer uses none up.
+    """
+    left, used = list(grants), dict[CallId, Grant]()
+    for ticket in tickets:
+        grant = _grant_for(ticket, left) if ticket.asks and left else None
+        if grant is not None:
+            left.remove(grant)
+            used[ticket.call.id] = grant
+    return [_allowed(one) if one.call.id in used else one for one in tickets], used
+
+
+def _grant_for(ticket: Ticket, grants: Sequence[Grant]) -> Grant | None:
+    if ticket.tool is None:
+        return None
+    digest = call_digest(ticket.tool.name, ticket.arguments, ticket.tool.advisory)
+    return next((grant for grant in grants if grant.digest == digest), None)
 
 
 def answered(

@@ -42,7 +42,7 @@ def _settled(turn: "Turn", end: Settlement, sealed: Sealed, obstacle: Obstacle |
         actor.lose(obstacle, sealed)
     else:
         actor.conversation.adopt(actor.conversation.plus(end.chunks))
-        actor.told.settled = end.ended.at
+        actor.told.settled, actor.grants = end.ended.at, end.grants
         if obstacle is None:
             actor.step(Step.SAVED)
             _tell(turn, end.ended)
@@ -65,6 +65,7 @@ def save_failed(turn: "Turn", sealed: Sealed, error: StoreFailed) -> None:
     header = _header(turn, sealed.header, end)
     terms = _terms(turn, header)
     behind = actor.seal(end.records, header, blobs=end.blobs, terms=terms, behind=1)
+    actor.grants = end.grants
     actor.conversation.adopt(actor.conversation.plus(end.chunks))
     actor.keep_unsaved(sealed, behind)
     _reject(turn, failure)

@@ -73,6 +73,8 @@ async def settle_interrupted(
         raise SaveFailed(
             f"The interrupted turn {start.turn} cannot be settled: {obstacle.sentence}"
         ) from obstacle
+    # What it went on with may have begun, so it leaves nothing granted (P133, P139).
+    actor.grants = ()
     chunks = [bytes(result.body) for result in results]
     actor.conversation.adopt(actor.conversation.plus(chunks))
 

@@ -78,12 +78,13 @@ async def go_on(turn: "Turn") -> Ending | None:
     assert this is not None
     assert turn.asked is not None
     assert turn.start is not None
+    given = [(one, turn.answers[one.id]) for one in turn.asked.questions]
+    this.allow(given)
     try:
         draft = draft_again(actor, turn.start)
     except GreenroomError as error:
         return Ending("failed", error.sentence, error.code)
     door, now = actor.services.door, actor.services.world.now()
-    given = [(one, turn.answers[one.id]) for one in turn.asked.questions]
     this.go_on(draft.tickets(this.answer.calls, door), given)
     this.take_answers(actor.id, turn.answers, door)
     wording = wording_of(draft.kept.composition.wording)

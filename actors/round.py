@@ -8,17 +8,20 @@ import attrs
 import trio
 from msgspec import structs
 
-from greenroom.actors.asking import answered, approval_of, granted, result_of
+from greenroom.actors.asking import answered, approval_of, by_grants, granted, result_of
 from greenroom.actors.drafting import Draft
 from greenroom.actors.response import Reply
 from greenroom.actors.start import Start
 from greenroom.actors.surroundings import TurnSurroundings
 from greenroom.actors.tool import Later, ToolContext
 from greenroom.actors.tools import Door, Finished, Ticket
+from greenroom.protocol.grant import Grant, grant_of
 from greenroom.protocol.identity import CallId, SessionId
+from greenroom.protocol.note import approvals_note
 from greenroom.protocol.question import Asking
 from greenroom.protocol.record import Answered, Asked
-from greenroom.protocol.record_parts import PlatformNote
+from greenroom.protocol.record_parts import CallResult, GrantUse, PlatformNote
+from greenroom.protocol.wording import Wording
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 NOT_RUN: Final = "Not run: the turn ended before this call began."
 NOT_COME: Final = "Unknown outcome: the turn ended before the result of this call came."
 UNKNOWN: Final = "Interrupted: this call was running when the turn ended; it may have happened."
+_NOTHING: Final[Mapping[CallId, Grant]] = {}
 
 
 @attrs.define(eq=False, slots=True)
@@ -40,6 +44,10 @@ class Round:
     """What the platform says behind the results (R151)."""
     tools: Mapping[CallId, str] = attrs.field(factory=dict)
     """What was asked about, by its own name: ``use_tool`` hides it (R216)."""
+    uses: tuple[GrantUse, ...] = ()
+    """The calls that run by what the turn before left granted (P139)."""
+    _allowed: Mapping[CallId, Grant] = _NOTHING
+    """What was allowed when it was asked about last."""
     _told: frozenset[CallId] = frozenset()
     """The calls whose results are committed already, with what the round asked."""
     _later: dict[CallId, Later] = attrs.field(factory=dict)
@@ -185,6 +193,26 @@ class Round:
                 if question.id == name:
                     return question
         return None
+
+    def use(self, grants: Sequence[Grant], wording: Wording) -> tuple[Grant, ...]:
+        """Let calls run that the turn before left granted; returns what is left of it (P139)."""
+        self.tickets, used = by_grants(self.tickets, grants)
+        self.uses = tuple([GrantUse(call, grant.question) for call, grant in used.items()])
+        self.notes = approvals_note([(one.tool, one.answer) for one in used.values()], wording)
+        return tuple([grant for grant in grants if grant not in used.values()])
+
+    def allow(self, given: Iterable[tuple[Asking, Answered]]) -> None:
+        """What was allowed is good for its calls; see :meth:`unused`."""
+        granted = {asking.call: grant_of(asking, record.answer) for asking, record in given}
+        self._allowed = {call: grant for call, grant in granted.items() if grant is not None}
+
+    def unused(self, results: Iterable[CallResult]) -> tuple[Grant, ...]:
+        """What was allowed for calls that certainly never began, and is not void (P139, R157)."""
+        if not self._allowed:
+            return ()
+        void = {ticket.call.id for ticket in self.tickets if ticket.decision == "refuse"}
+        never = [one.call for one in results if one.state == "not_run" and one.call not in void]
+        return tuple([self._allowed[call] for call in never if call in self._allowed])
 
     def go_on(self, tickets: Sequence[Ticket], given: Iterable[tuple[Asking, Answered]]) -> None:
         """The round goes on: each call is decided anew, and by its answer (R157, R160)."""

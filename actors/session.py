@@ -38,20 +38,13 @@ from greenroom.protocol.errors import (
     SessionLost,
     StoreUnavailable,
 )
+from greenroom.protocol.grant import Grant
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.phase import BUSY, SAVING_PHASES, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.record import AnyRecord
-from greenroom.store.contract import (
-    Commit,
-    Committed,
-    CommitVerdict,
-    Failed,
-    Gone,
-    KeyEntry,
-    Known,
-)
+from greenroom.store.contract import Commit, Committed, CommitVerdict, Failed, Gone, KeyEntry, Known
 
 
 @attrs.define(eq=False, slots=True)
@@ -78,6 +71,8 @@ class SessionActor:
     mapped: int | None = None
     """How many messages the last dispatched request had; None while the map is undefined (R47)."""
     told: Told = attrs.field(factory=Told)
+    grants: tuple[Grant, ...] = ()
+    """What the last turn left granted, as far as the one that runs has not used it (P139)."""
     last_active: float = attrs.field(factory=trio.current_time)
     compaction: trio.CancelScope | None = None
     """What an idle session is compacted in; cancelled when the host stops or it is deleted."""

@@ -15,6 +15,7 @@ from greenroom.actors.response import Reply
 from greenroom.actors.round import Round
 from greenroom.actors.tools import Door, blobs_of
 from greenroom.protocol.errors import GreenroomError, SaveFailed, StoreFailed, TurnFailed
+from greenroom.protocol.grant import Grant
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.receipt import End
@@ -43,6 +44,8 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     chunks: Sequence[bytes]
     """The messages that it adds."""
     blobs: dict[str, bytes]
+    grants: tuple[Grant, ...] = ()
+    """What it leaves to the next turn (P139)."""
 
 
 def settlement(
@@ -74,6 +77,7 @@ def settlement(
     chunks: list[bytes] = []
     results: tuple[CallResult, ...] = ()
     blobs: dict[str, bytes] = {}
+    grants: tuple[Grant, ...] = ()
     answer = ending.answer if open_round is None else open_round.answer
     if answer is not None and not (open_round is not None and open_round.answer_saved):
         records.append(answer.record)
@@ -82,6 +86,8 @@ def settlement(
         finished = open_round.finished(door)
         results = tuple([one.result for one in finished])
         blobs = blobs_of(finished)
+        if ending.end != "cancelled":  # whoever ends a turn wants nothing of it any more (R160)
+            grants = open_round.unused(results)
     chunks += [bytes(result.body) for result in results]
     text = answer.text if answer is not None and open_round is None else ""
     ended = Ended(
@@ -96,9 +102,10 @@ def settlement(
         usage,
         withdrawn,
         summaries,
+        tuple([grant.question for grant in grants]) if grants else (),
     )
     records.append(ended)
-    return Settlement(records, ended, chunks, blobs)
+    return Settlement(records, ended, chunks, blobs, grants)
 
 
 def settled_header(header: Header, messages: int, usage: Usage) -> Header:

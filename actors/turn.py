@@ -50,6 +50,7 @@ from greenroom.protocol.receipt import End
 from greenroom.protocol.record import Answered, AnyRecord, Asked, Dispatched
 from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.usage import Usage
+from greenroom.protocol.wording import wording_of
 from greenroom.store.contract import KeyEntry, Known
 
 if TYPE_CHECKING:
@@ -290,10 +291,13 @@ class Turn:
         """Run the calls of an answer; None when the next request is committed, or a save failed."""
         actor = self.actor
         this = self.open = Round(answer, draft.tickets(answer.calls, actor.services.door))
+        if actor.grants:
+            wording = wording_of(draft.kept.composition.wording)
+            actor.grants = this.use(actor.grants, wording)
         intents = this.intents
-        if intents:
+        if intents or this.uses:
             actor.step(Step.WRITE)
-            record = structs.replace(answer.record, intents=intents)
+            record = structs.replace(answer.record, intents=intents, granted=this.uses)
             this.answer_saved = True
             if not await self.save([record], actor.conversation.plus((answer.body,)), messages=1):
                 return None

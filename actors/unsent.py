@@ -48,6 +48,8 @@ def _settled(turn: "Turn", record: NotSent, _: Sealed, obstacle: Obstacle | None
     actor = turn.actor
     if obstacle is None:
         actor.step(Step.SAVED)
+        if record.end == "cancelled":
+            actor.grants = ()
         if turn.accepted is not None:
             turn.accepted.put(actor.number)
         actor.outcomes.resolve(record.message, outcome_of_refusal(record))

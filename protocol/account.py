@@ -37,6 +37,7 @@ class _Open:
         """The one that waits for its answer; empty: none does."""
         self.round = 0
         self.tools: dict[str, str] = {}
+        self.granted: dict[str, str] = {}
         self.calls: list[CallRecord] = []
         self.model_calls: list[ModelCall] = []
         self.absorbed: list[MessageId] = []
@@ -72,6 +73,7 @@ class _Open:
         message = decode_message(record.body)
         assert isinstance(message, AssistantMessage)
         self.tools.update((call.id, call.function.name) for call in message.tool_calls)
+        self.granted.update((use.call, use.question) for use in record.granted)
         self.model_calls.append(ModelCall(record.round, record.cause, self.request, record.usage))
         self.request = ""
         self.usage += record.usage
@@ -97,7 +99,8 @@ class _Open:
     def results(self, results: Sequence[CallResult]) -> None:
         for result in results:
             tool = result.tool or self.tools.get(result.call, "")
-            self.calls.append(CallRecord(result.call, tool, result.state))
+            granted = self.granted.get(result.call)
+            self.calls.append(CallRecord(result.call, tool, result.state, granted))
 
     def ended(self, end: Ended) -> None:
         self.results(end.results)

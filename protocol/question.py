@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["approval", "result"]
 
 
 class Allow(msgspec.Struct, frozen=True, tag="allow", gc=False):
-    """Run exactly that call, once."""
+    """Run exactly that call, once; or the same one in the next turn, if it never began (P139)."""
 
     by: str
 

@@ -18,6 +18,7 @@ from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
 from greenroom.protocol.record_parts import (
     CallResult,
+    GrantUse,
     PlatformNote,
     ProviderId,
     Record,
@@ -169,6 +170,8 @@ class Responded(Record, tag="responded", frozen=True):
     mended: bool = False
     """The text held what cannot be stored, and was made valid (R194)."""
     cause: Cause = "turn"
+    granted: tuple[GrantUse, ...] = ()
+    """Grants that are used up with this, before any of these calls starts (R161, P139)."""
 
 
 class Returned(Record, tag="returned", frozen=True):
@@ -211,7 +214,10 @@ class Answered(Record, tag="answered", frozen=True):
 
 
 class Resumed(Record, tag="resumed", frozen=True):
-    """A parked turn goes on: its grants are used up, and it committed anew (R157, R161)."""
+    """A parked turn goes on: its grants are used up, and it committed anew (R157, R161).
+
+    Only its end may say that a call certainly never began, and leave what it was granted (P139).
+    """
 
     at: int
     turn: TurnId
@@ -285,6 +291,9 @@ class Ended(Record, tag="ended", frozen=True):
     """Questions that nobody answers any more (R160)."""
     summaries: tuple[SummaryCall, ...] = ()
     """Calls for a summary that came to nothing: they are in ``usage`` (R190)."""
+    unused: tuple[str, ...] = ()
+    """Questions that were answered with yes and whose calls never began: what they grant is good
+    in the next turn (P139)."""
 
 
 class PresetChanged(Record, tag="preset", frozen=True):

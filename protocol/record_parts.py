@@ -52,6 +52,13 @@ class ProviderId(msgspec.Struct, frozen=True, gc=False, array_like=True):
     provider: str
 
 
+class GrantUse(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A call that runs by the answer of a question that the turn before had asked (P139)."""
+
+    call: CallId
+    question: str
+
+
 class Steer(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A message handed over to a running turn, and the ordinal that it got then (R51, R122)."""
 

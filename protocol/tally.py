@@ -7,6 +7,7 @@ settled (R50, R94).
 from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
+from greenroom.protocol.grant import Grant, grants_of
 from greenroom.protocol.identity import TurnId
 from greenroom.protocol.parked import Since
 from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
@@ -48,6 +49,9 @@ class Tally:
         """When the last turn ended, in milliseconds since 1970 (UTC)."""
         self.told: dict[str, str] = {}
         """By contributor, what its note was last told about, since the prompt was composed."""
+        self.grants: tuple[Grant, ...] = ()
+        """What is granted and not used, of the last turn that ended; whoever cancels the next one
+        before it was sent does not want that either (P139, R160)."""
         self._composition = ""
         for record in records:
             step = self._STEPS.get(type(record))
@@ -75,6 +79,9 @@ class Tally:
 
     def _responded(self, record: Responded) -> None:
         self.messages += 1
+        if record.granted:
+            used = {use.question for use in record.granted}
+            self.grants = tuple([one for one in self.grants if one.question not in used])
         self.since.append(record)
 
     def _returned(self, record: Returned) -> None:
@@ -101,12 +108,15 @@ class Tally:
         self.since.append(record)
 
     def _ended(self, record: Ended) -> None:
+        self.grants = grants_of(self.since, record.unused) if record.unused else ()
         self.open_turn, self.since = None, []
         self.settled = record.at
         self.messages += len(record.results)
 
     def _not_sent(self, record: NotSent) -> None:
         self.turns = record.turn
+        if record.end == "cancelled":
+            self.grants = ()
 
     def _imported(self, record: Imported) -> None:
         self.messages += 1

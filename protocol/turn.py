@@ -69,6 +69,8 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False):
     id: CallId
     tool: str
     state: CallState
+    granted: str | None = None
+    """The question of the turn before by whose answer it ran (P139)."""
 
 
 class TurnRecord(msgspec.Struct, frozen=True):

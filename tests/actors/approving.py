@@ -19,11 +19,12 @@ from tests.actors.world import AGENT, Stage
 def paying(folder: Path, *, stays: bool = False) -> Tool[Any]:
     """A tool that pays: a line in a file, which no crash takes back."""
 
-    @tool(effect="write")
-    async def pay(cents: int = 1) -> str:
+    @tool(effect="write", advisory=["why"])
+    async def pay(cents: int = 1, why: str = "") -> str:
         """Pay somebody."""
         with (folder / "paid").open("a") as book:
             book.write(f"{cents}\n")
+        del why
         if stays:
             print("submitted", flush=True)
             await trio.sleep_forever()
@@ -61,5 +62,33 @@ async def approve(path: Path, where: str) -> None:
             await trio.sleep_forever()
 
 
+async def leave(path: Path, where: str) -> None:
+    """Approve a call whose host stops before it began; the kill comes then, or in the next turn."""
+    async with open_lmdb(path, options=OPTIONS) as store:
+        stage = Stage(store)
+        stalled = Stalled(trio.Event(), "Never.")
+        stage.plays(call("pay", cents=1), stalled if where == "sent" else call("pay", cents=1))
+        answered: list[bool] = []
+
+        async def deps(_: object) -> None:
+            if answered:
+                await stage.gate.wait()
+
+        async with stage.host(tools=[paying(path.parent)], deps=deps) as host:
+            [question] = await asks(await host.session("ann", agent=AGENT))
+            answered.append(True)
+            await host.answer(question, Allow("kim"))
+            await stage.gate.reached.wait()
+        if where == "left":
+            print("submitted", flush=True)
+            await trio.sleep_forever()
+        async with stage.host(tools=[paying(path.parent, stays=True)]) as host:
+            await (await host.session("ann")).prompt("Again")
+            await stalled.reached.wait()
+            print("submitted", flush=True)
+            await trio.sleep_forever()
+
+
 if __name__ == "__main__":
-    trio.run(approve, Path(sys.argv[1]), sys.argv[2])
+    program = leave if sys.argv[2] in ("left", "sent", "granted") else approve
+    trio.run(program, Path(sys.argv[1]), sys.argv[2])

@@ -34,6 +34,7 @@ from greenroom.protocol.question import (
     question_id,
 )
 from greenroom.protocol.receipt import Receipt
+from greenroom.protocol.record import Dispatched, Responded
 from greenroom.protocol.telling import events_of
 from greenroom.store import open_memory
 from tests.actors.asked import is_indexed, records_of
@@ -270,6 +271,7 @@ class History:
         await check_conversation(self.session)
         await check_requests(self.session, self.stage.model.requests)
         await self._answers_stand()
+        self._is_granted_once()
         self._is_told_once()
 
     async def _answers_stand(self) -> None:
@@ -301,6 +303,20 @@ class History:
             approval = asked.get(question_id(self.session.id, question.call, "approval"))
             if approval is not None and call_key(self.session.id, question.call) in self.ran:
                 assert isinstance(approval.answer, Allow)
+
+    def _is_granted_once(self) -> None:
+        """What was allowed and never began ran one other call at most, a turn later (P139)."""
+        records = records_of(self.stage, self.session)
+        asked = {each.id: each for each in questions_of(self.session.id, records)}
+        answers = [record for record in records if isinstance(record, Responded)]
+        used = [(use, record.turn) for record in answers for use in record.granted]
+        assert len({use.question for use, _ in used}) == len(used)
+        sent = [record.turn for record in records if isinstance(record, Dispatched)]
+        for use, turn in used:
+            question = asked[use.question]
+            assert isinstance(question.answer, Allow)
+            assert sent.index(turn) == sent.index(question.turn) + 1
+            assert call_key(self.session.id, question.call) not in self.ran
 
     def _is_told_once(self) -> None:
         """Each question is told once, and settled once, in that order (R186, R223)."""
@@ -346,7 +362,7 @@ def run(steps: list[tuple[str, Any]], order: int = 0) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=40), st.integers(0, 1 << 16))
 def test_any_history_of_questions(steps: list[tuple[str, Any]], order: int) -> None:
-    """R160, R161, R169, R223, R224, P131, P133, P134, P136: answers stand, nothing runs twice.
+    """R160, R161, R169, R223, R224, P131, P133, P134, P136, P139: answers stand, nothing twice.
 
     However answers, cancels, interruptions, messages, restarts, crashes, failing commits and
     letting go are mixed; and whoever reads the session back knows what the one that wrote it knew.
@@ -370,9 +386,11 @@ YES, NO = ("reply", (0, True)), ("reply", (0, False))
         [("round", 3), PROMPT, WAIT, YES, NO, ("let go", None), YES, ("dispose", None), WAIT, YES],
         [("round", 1), PROMPT, WAIT, ("fault", (0, False, False)), ("prompt", "interrupt"), WAIT,
          CRASH, WAIT, PROMPT],
+        [("round", 1), PROMPT, WAIT, YES, ("tick", 1), ("reopen", None), ("round", 2), PROMPT, WAIT,
+         CRASH, ("round", 1), PROMPT],
     ],
 )  # fmt: skip
 def test_some_histories_of_questions(steps: list[tuple[str, Any]]) -> None:
-    """R223, R224, R178: the same for histories that once went wrong."""
+    """R223, R224, R178, P139: the same for histories that went wrong, or are rare."""
     for order in range(4):
         run(steps, order)

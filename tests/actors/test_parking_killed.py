@@ -80,6 +80,44 @@ async def test_killed_while_an_approved_tool_runs(tmp_path: Path) -> None:
     assert paid(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    ("where", "paid_before", "ends"),
+    [
+        ("left", [], ["interrupted"]),
+        ("sent", [], ["interrupted"] * 2),
+        ("granted", ["1"], ["interrupted"] * 2),
+    ],
+)
+async def test_killed_with_something_granted(
+    tmp_path: Path, where: str, paid_before: list[str], ends: list[str]
+) -> None:
+    """P139, P133, R161: it is good in the next turn, for one call, and no crash makes it two."""
+    path = tmp_path / "store"
+    await killed(path, where, PROGRAM)
+    assert paid(tmp_path) == paid_before
+    async with open_lmdb(path, options=OPTIONS) as store:
+        stage = Stage(store)
+        retry = call("pay", why="In other words.", cents=1)
+        stage.plays(retry, *(("Paid.", retry) if where == "left" else ()))
+        async with stage.host(tools=[paying(tmp_path)], policy=STILL) as host:
+            session = await host.session("ann")
+            receipt = await session.prompt("Once more")
+            with trio.fail_after(20):
+                if where == "left":
+                    assert (await session.outcome(receipt)).end == "done"
+                    receipt = await session.prompt("And again")
+                assert len(await parked(session)) == 1
+                await session.cancel()
+                assert (await session.outcome(receipt)).end == "cancelled"
+            assert paid(tmp_path) == ["1"] * (where != "sent")
+            turns = await session.turns().all()
+            assert [turn.end for turn in turns][: len(ends)] == ends
+            if where == "granted":
+                assert [made.state for made in turns[1].calls] == ["unknown"]
+            await check_conversation(session)
+            await check_requests(session, stage.model.requests)
+
+
 async def test_answered_at_the_command_line_and_then_opened(disk: Stage, tmp_path: Path) -> None:
     """R161, R223, P134: over LMDB, days later, by whoever opens the store next."""
     disk.plays(call("pay", cents=3))

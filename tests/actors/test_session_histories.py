@@ -243,6 +243,7 @@ def known(actor: SessionActor) -> dict[str, Any]:
         "sizes": (actor.conversation.size, actor.conversation.images),
         "sent": None if actor.sent is None else tuple(actor.sent),
         "kept": None if actor.kept is None else actor.kept.digest,
+        "grants": actor.grants,
     }
 
 
