@@ -264,7 +264,13 @@ def _arrived(arrival: _Arrival, verdict: EnqueueVerdict) -> None:
     if isinstance(verdict, Failed) and verdict.unknown:
         verdict = _read_back(arrival, verdict)
     if isinstance(verdict, Queued):
-        entry = Waiting(submission, verdict.seq, verdict.number, arrival.own_turn)
+        entry = Waiting(
+            submission,
+            verdict.seq,
+            verdict.number,
+            arrival.own_turn,
+            stops=arrival.record.stops,
+        )
         # The actor may have been replaced meanwhile; whoever is live now takes the message.
         actor = services.actors.get(arrival.actor.id, arrival.actor)
         if actor.phase is not Phase.CLOSED and not actor.gateway.holds(submission.message):

@@ -46,6 +46,8 @@ async def dispatch(turn: "Turn", draft: Draft) -> bool:
     actor.kept, actor.sent = draft.kept, draft.variant.system.sections
     actor.mapped = len(actor.conversation)
     turn.start, turn.added = draft.record, 1
+    if turn.entry.stops is not None:
+        actor.grants = ()  # as with a turn that is cancelled, also where that had ended by itself
     actor.step(Step.SAVED)
     if turn.accepted is not None:
         turn.accepted.put(actor.number)

@@ -38,7 +38,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     blobs: dict[str, bytes] = {}
     """Its images, which its own acceptance stores."""
     stops: TurnId | None = None
-    """The turn that it interrupts, of one that was read back from the store's queue."""
+    """The turn that it interrupts, as it is stored with it."""
 
     def acceptance(self, status: ReceiptStatus, turn: TurnId, at: int) -> Accepted:
         """The record with which it becomes durable together with the turn that takes it."""

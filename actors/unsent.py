@@ -48,7 +48,7 @@ def _settled(turn: "Turn", record: NotSent, _: Sealed, obstacle: Obstacle | None
     actor = turn.actor
     if obstacle is None:
         actor.step(Step.SAVED)
-        if record.end == "cancelled":
+        if record.end == "cancelled" or turn.entry.stops is not None:
             actor.grants = ()
         if turn.accepted is not None:
             turn.accepted.put(actor.number)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 from greenroom.protocol.grant import Grant, grants_of
-from greenroom.protocol.identity import TurnId
+from greenroom.protocol.identity import MessageId, TurnId
 from greenroom.protocol.parked import Since
 from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.record import (
+    Accepted,
     Answered,
     AnyRecord,
     Asked,
@@ -50,8 +51,9 @@ class Tally:
         self.told: dict[str, str] = {}
         """By contributor, what its note was last told about, since the prompt was composed."""
         self.grants: tuple[Grant, ...] = ()
-        """What is granted and not used, of the last turn that ended; whoever cancels the next one
-        before it was sent does not want that either (P139, R160)."""
+        """What is granted and not used, of the last turn that ended; whoever interrupts that, or
+        cancels the next one before it was sent, does not want it any more (P139, R160)."""
+        self._interrupting: set[MessageId] = set()
         self._composition = ""
         for record in records:
             step = self._STEPS.get(type(record))
@@ -61,7 +63,15 @@ class Tally:
     def _opened(self, record: Opened) -> None:
         self.opened = record
 
+    def _accepted(self, record: Accepted) -> None:
+        if record.stops is not None:
+            self._interrupting.add(record.message)
+        else:
+            self._interrupting.discard(record.message)
+
     def _dispatched(self, record: Dispatched) -> None:
+        if record.message in self._interrupting:
+            self.grants = ()
         made_room = [one for one in self.since if isinstance(one, Compacted)]
         self.open_turn = record
         self.since = [one for one in made_room if one.turn == record.turn]
@@ -115,7 +125,7 @@ class Tally:
 
     def _not_sent(self, record: NotSent) -> None:
         self.turns = record.turn
-        if record.end == "cancelled":
+        if record.end == "cancelled" or record.message in self._interrupting:
             self.grants = ()
 
     def _imported(self, record: Imported) -> None:
@@ -127,6 +137,7 @@ class Tally:
 
     _STEPS: ClassVar[Mapping[type, Callable[..., None]]] = {
         Opened: _opened,
+        Accepted: _accepted,
         Dispatched: _dispatched,
         Responded: _responded,
         Returned: _returned,

@@ -1,9 +1,11 @@
 """What was allowed and never began is good for one such call in the next turn, and nothing else."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
+import trio
 from trio.testing import wait_all_tasks_blocked
 
 from greenroom.actors import Session, Tool, Workspace, tool
@@ -196,6 +198,43 @@ async def test_whoever_ends_a_turn_wants_nothing_of_it_any_more(
     await left(stage, RENT, ends=ends, answer=answer)
     async with session_in(stage) as session:
         assert await again(stage, session, AGAIN, "Ok.") == ([COVERED] if good else ["asks"])
+
+
+@pytest.mark.parametrize("how", ["live", "reopened"])
+async def test_a_message_that_comes_too_late_to_interrupt_takes_it_back(
+    stage: Stage, how: str
+) -> None:
+    """R160, R178, P139: the turn had failed by itself, and its end was on its way to disk."""
+    failing: list[bool] = []
+
+    def deps(_: object) -> None:
+        assert not failing
+
+    faults = stage.memory.faults
+    async with session_in(stage, deps=deps) as session, trio.open_nursery() as nursery:
+        stage.plays(RENT, AGAIN)
+        [question] = await asks(session)
+        failing.append(True)
+        faults.hold()
+        nursery.start_soon(session._host.answer, question, BY)
+        await wait_all_tasks_blocked()
+        while (await session.state()).phase != "settling":
+            faults.release()
+            faults.hold()
+            await wait_all_tasks_blocked()
+        failing.clear()
+        nursery.start_soon(partial(session.prompt, "Stop", when="interrupt"))
+        await wait_all_tasks_blocked()
+        session._host.services.closing = how == "reopened"
+        faults.release()
+        await wait_all_tasks_blocked()
+    async with session_in(stage) as session:
+        await session._host.activate(session.id)
+        await wait_all_tasks_blocked()
+        assert len(await open_of(session)) == 1
+        [ended] = [record for record in records_of(stage, session) if isinstance(record, Ended)]
+        assert (ended.end, ended.unused) == ("failed", (question.id,))
+    assert stage.effects == []
 
 
 async def test_what_could_not_be_saved_leaves_it(stage: Stage) -> None:

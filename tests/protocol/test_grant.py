@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -10,7 +11,7 @@ from greenroom.protocol.encoding import decode_records, encode_records
 from greenroom.protocol.grant import Grant, grant_of, grants_of
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
-from greenroom.protocol.record import AnyRecord, Asked, Ended, NotSent, Returned
+from greenroom.protocol.record import Accepted, AnyRecord, Asked, Ended, NotSent, Returned
 from greenroom.protocol.record_parts import GrantUse
 from greenroom.protocol.tally import Tally
 from tests.protocol.test_parked import ANN, START, answered, asking, responded, result
@@ -58,6 +59,11 @@ def test_the_end_of_a_turn_says_what_is_left() -> None:
     refused = NotSent(9, 2, "m2", "not_sent", "", "")
     assert left_by(*TURN, end, refused) == both
     assert left_by(*TURN, end, NotSent(9, 2, "m2", "cancelled", "", "")) == []
+    stop = Accepted(9, "m2", msgspec.Raw(b"{}"), "queued", 0, None, stops=1)
+    assert left_by(*TURN, stop, end) == both
+    assert left_by(*TURN, stop, end, started(2)) == left_by(*TURN, stop, end, refused) == []
+    plain = structs.replace(stop, stops=None)
+    assert left_by(*TURN, plain, end, started(2)) == both
 
 
 def test_what_is_granted_is_what_was_asked_and_answered() -> None:
