@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import trio
 from msgspec import structs
 
 from greenroom.actors.admission import (
@@ -21,6 +20,7 @@ from greenroom.actors.content import Sent
 from greenroom.actors.flushing import flush
 from greenroom.actors.kept_status import KeptPromptStatus, status_of
 from greenroom.actors.listing import Listing
+from greenroom.actors.loop import check_loop, checkpoint
 from greenroom.actors.own_turn import check_feeds_another, waiting_for
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.selecting import check_selection
@@ -139,7 +139,7 @@ class Session:
         message = _name_of(of)
         found = self._settled(message)
         if found is not None:
-            await trio.lowlevel.checkpoint_if_cancelled()
+            await checkpoint()
             return found
         with waiting_for(self._host, self.id):
             return await self._outcome(message)
@@ -170,8 +170,7 @@ class Session:
     async def recall(self, message: Receipt | MessageId, /) -> bool:
         """Take back a message that is still queued; False when it is not (R127)."""
         name = _name_of(message)
-        actor = await self._actor()
-        return await recall(actor, name)
+        return await recall(await self._actor(), name)
 
     async def retry(self, message: Receipt | MessageId, /) -> Receipt:
         """Send a message again whose turn ended before its dispatch, under the same id (R81).
@@ -193,7 +192,7 @@ class Session:
         actor = self._live()
         if actor is None and self._reader.header().parked is not None:
             actor = await self._actor()
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         if actor is None or actor.turn is None or actor.phase not in OPEN_PHASES:
             return False
         if turn is not None and actor.turn.number != turn:
@@ -326,7 +325,7 @@ class Session:
 
     async def state(self) -> SessionState:
         """The conversation and how the session stands."""
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         return self._reader.state()
 
     def transcript(self) -> Listing[TranscriptEntry]:
@@ -345,7 +344,7 @@ class Session:
         """A request that was sent, rebuilt from the store to the byte (R196)."""
         check_number(turn, "turn")
         check_number(round, "round")
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         return self._reader.request(turn, round)
 
     async def summary_request(self, compaction: int = -1, /, *, call: int = -1) -> SentRequest:
@@ -353,33 +352,34 @@ class Session:
 
         Its ``round`` is the number of the call: one a piece, and more where it was asked again.
         """
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         return self._reader.summary_request(compaction, call)
 
     async def title_request(self, number: int = -1, /) -> TitleRequest:
         """A request for a title, rebuilt to the byte (R196); -1: the last."""
         check_number(number, "number of the request")
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         return self._reader.title_request(number)
 
     async def get_runtime_contexts(self) -> tuple[RuntimeContextSnapshot, ...]:
         """The snapshots, those that are not on disk yet among them (R53)."""
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         return self._reader.contexts()
 
     async def get_system_prompt_checkpoints(self) -> tuple[SystemPromptCheckpoint, ...]:
         """The prompt checkpoints, those that are not on disk yet among them (R75)."""
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         return self._reader.checkpoints()
 
     async def model_input_projection(self) -> ProjectionMap | None:
         """Where each message of the last dispatched request came from (R45); None before one."""
-        await trio.lowlevel.checkpoint_if_cancelled()
+        await checkpoint()
         return self._reader.projection()
 
     # --- inside -------------------------------------------------------------------------------
 
     def _live(self) -> SessionActor | None:
+        check_loop()
         return self._host.live(self.id)
 
     async def _actor(self) -> SessionActor:

@@ -16,6 +16,7 @@ from greenroom.actors.journaling import interventions
 from greenroom.actors.kept_prompt import KeptPrompts
 from greenroom.actors.lifecycle import alone, ended, look_after, start_keeping, stop
 from greenroom.actors.listing import Listing
+from greenroom.actors.loop import check_loop
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.reading import summary_of
 from greenroom.actors.reloading import Changes, has_files, reload
@@ -249,7 +250,8 @@ class Host(Scope):
         return actor
 
     def check_open(self) -> None:
-        """Raise :class:`HostClosed` if the host's block was left (R87)."""
+        """Raise :class:`HostClosed` if the host's block was left (R87); see also `check_loop`."""
+        check_loop()
         if self.services.bell.closed:
             raise HostClosed("The host was closed.")
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from greenroom.actors.loop import check_loop
 from greenroom.actors.preparing import composed_now
 from greenroom.actors.services import Services
 from greenroom.protocol.header import Header
@@ -27,6 +28,7 @@ async def status_of(services: Services, header: Header, instructions: str) -> Ke
     Raises:
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
     """
+    check_loop()
     if header.composition is None:
         return KeptPromptStatus(None)
     kept = services.kept_prompts.stored(header.composition, services.store.blob)

@@ -5,6 +5,8 @@ from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 import trio
 
+from greenroom.actors.loop import check_loop
+
 T = TypeVar("T")
 
 _STEPS_BETWEEN_CHECKPOINTS: Final = 64
@@ -25,6 +27,7 @@ class Listing(Generic[T]):
         self._items = items
 
     def __aiter__(self) -> "Steps[T]":
+        check_loop()
         return Steps(iter(self._items()))
 
     async def count(self) -> int:

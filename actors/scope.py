@@ -10,6 +10,7 @@ from greenroom.actors.border import check_cursor, check_labels, check_names
 from greenroom.actors.handle import Session
 from greenroom.actors.holding import lift, new_hold, no_hold, place
 from greenroom.actors.listing import Listing
+from greenroom.actors.loop import check_loop
 from greenroom.actors.questions import open_questions, session_of
 from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
@@ -342,6 +343,7 @@ class Scope:
         Raises:
             TooLarge: they were shaped by more versions than are reckoned with at once.
         """
+        check_loop()
         check_names(self._host.services.limits, agent=agent)
         return await spend_in(self._host.services.store, self._tenant, agent, counter)
 

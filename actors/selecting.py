@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import trio
 
 from greenroom.actors.border import check_skills
+from greenroom.actors.loop import check_loop
 from greenroom.actors.services import Services
 from greenroom.protocol.errors import SkillNotGiven
 from greenroom.protocol.header import Header
@@ -20,6 +21,7 @@ async def check_selection(services: Services, header: Header, skills: Sequence[s
     Raises:
         InvalidInput, SkillNotGiven, SkillUnavailable, TooLarge: what sending it would say.
     """
+    check_loop()
     given = check_skills(skills)
     kept: frozenset[str] = frozenset()
     if header.composition is not None:

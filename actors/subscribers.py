@@ -16,6 +16,7 @@ from typing import Final, Self, TypeAlias
 import attrs
 import trio
 
+from greenroom.actors.loop import check_loop
 from greenroom.actors.waiting import Bell
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import StoreClosed, StoreDamaged
@@ -161,6 +162,7 @@ class Events:
         self._gather()
 
     def __aiter__(self) -> Self:
+        check_loop()
         return self
 
     async def __anext__(self) -> Event | TextDelta | ToolProgress:
@@ -246,6 +248,7 @@ class Feed:
         self._ready: deque[Event] = deque()
 
     def __aiter__(self) -> Self:
+        check_loop()
         return self
 
     async def __anext__(self) -> Event:

@@ -29,6 +29,8 @@ from greenroom.protocol.record_parts import CallResult
 from greenroom.protocol.turn import CallState
 
 LOAD_TOOLS: Final = "load_tools"
+_SAID_OF_ASYNCIO: Final = ("unrecognized yield message", "no running event loop", "inside a task")
+"""What trio and asyncio say of a function of asyncio that runs in a loop of trio."""
 
 
 class Ticket(msgspec.Struct, frozen=True, gc=False):
@@ -257,7 +259,13 @@ def _failure(tool: Tool[Any], error: BaseException) -> str:
     """What the model is told of a failure: the tool's own sentence, or what it raised."""
     if isinstance(error, ToolFailed):
         return sentence_of(error)
-    return f"The tool {tool.name} failed: {said_by(error)}"
+    said = said_by(error)
+    if isinstance(error, TypeError | RuntimeError) and any(w in said for w in _SAID_OF_ASYNCIO):
+        return (
+            f"The tool {tool.name} cannot run: it awaits what is asyncio's, and the host runs on "
+            "trio. Its author can make it a plain function, which gets a thread, or use anyio."
+        )
+    return f"The tool {tool.name} failed: {said}"
 
 
 def _no_such_tool(name: str, box: Toolbox, known: Iterable[str]) -> str:

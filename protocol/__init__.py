@@ -79,7 +79,7 @@ from greenroom.protocol.errors import (
     UnknownPreset,
     UnknownTool,
     WouldWaitForItself,
-    WrongPlacement,
+    WrongLoop,
 )
 from greenroom.protocol.event import (
     ConversationCompacted,
@@ -168,6 +168,7 @@ from greenroom.protocol.refusal import (
     UntrustedPlugin,
     VersionTaken,
     WritesUnapproved,
+    WrongPlacement,
 )
 from greenroom.protocol.repair import Fault, FaultKind, repair, report
 from greenroom.protocol.request import Messages, ModelRequest, request_digest
@@ -399,6 +400,7 @@ __all__ = [
     "Wording",
     "WouldWaitForItself",
     "WritesUnapproved",
+    "WrongLoop",
     "WrongPlacement",
     "canonical_tools",
     "check_contribution",

@@ -29,12 +29,12 @@ from greenroom.protocol.contributor import (
     varies_by,
 )
 from greenroom.protocol.encoding import encode_sorted
-from greenroom.protocol.errors import InvalidInput, SameName, TooLarge, UnknownTool, WrongPlacement
+from greenroom.protocol.errors import InvalidInput, SameName, TooLarge, UnknownTool
 from greenroom.protocol.identity import check_name, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.placement import Placement, is_wider
 from greenroom.protocol.quoting import quoted
-from greenroom.protocol.refusal import WritesUnapproved
+from greenroom.protocol.refusal import WritesUnapproved, WrongPlacement
 from greenroom.protocol.wording import CURRENT
 
 D = TypeVar("D", bound=Declaration)

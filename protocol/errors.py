@@ -176,6 +176,13 @@ class HostClosed(Refused):
     way_out = "Open a host over the store and ask there."
 
 
+class WrongLoop(Refused):
+    """A host is asked from outside of the loop that it lives in (P181)."""
+
+    code = "wrong_loop"
+    way_out = "From asyncio or a thread, hold it through greenroom.actors.portal."
+
+
 class KeyReused(Refused):
     """An idempotency key came again with other content (R177)."""
 
@@ -244,13 +251,6 @@ class SameName(Refused):
     code = "same_name"
     status = 409
     way_out = "Rename one of them, or leave one out."
-
-
-class WrongPlacement(Refused):
-    """A contribution stands wider than what it varies by, or than what it reaches (R134, R137)."""
-
-    code = "wrong_placement"
-    way_out = "Choose a narrower placement, or take out what varies."
 
 
 class BrokenMetadata(Refused):

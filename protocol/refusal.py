@@ -10,6 +10,13 @@ class ContributorOverBudget(OverBudget):
     way_out = "Shorten it, or declare a larger budget; nothing is ever cut."
 
 
+class WrongPlacement(Refused):
+    """A contribution stands wider than what it varies by, or than what it reaches (R134, R137)."""
+
+    code = "wrong_placement"
+    way_out = "Choose a narrower placement, or take out what varies."
+
+
 class VersionTaken(Refused):
     """This version of the contributor or plugin is published, with other content (R138)."""
 

@@ -21,8 +21,9 @@ from greenroom.protocol.composition import (
     encode_composition,
     render,
 )
-from greenroom.protocol.errors import InvalidInput, SameName, StoreDamaged, WrongPlacement
+from greenroom.protocol.errors import InvalidInput, SameName, StoreDamaged
 from greenroom.protocol.permission import PRESETS
+from greenroom.protocol.refusal import WrongPlacement
 from greenroom.protocol.wording import CURRENT
 from tests.protocol.prompt_samples import composition, ingredients, skill, summary, text
 

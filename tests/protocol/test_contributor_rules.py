@@ -29,10 +29,10 @@ from greenroom.protocol.contributor_rules import (
     check_contribution,
     check_tools,
 )
-from greenroom.protocol.errors import InvalidInput, SameName, TooLarge, UnknownTool, WrongPlacement
+from greenroom.protocol.errors import InvalidInput, SameName, TooLarge, UnknownTool
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.placement import PLACEMENTS, is_wider
-from greenroom.protocol.refusal import WritesUnapproved
+from greenroom.protocol.refusal import WritesUnapproved, WrongPlacement
 from tests.protocol.prompt_samples import load, note, run, text
 
 TOOLS = {

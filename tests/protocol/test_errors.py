@@ -69,6 +69,7 @@ CODES = {
     "VersionTaken": ("version_taken", 409),
     "WouldWaitForItself": ("would_wait_for_itself", 409),
     "WritesUnapproved": ("writes_unapproved", 403),
+    "WrongLoop": ("wrong_loop", 400),
     "WrongPlacement": ("wrong_placement", 400),
 }
 """What programs rely on: a line is added for a new error, and none is ever changed (R232)."""

@@ -11,7 +11,6 @@ from greenroom.protocol.errors import (
     SameName,
     TooLarge,
     UnknownTool,
-    WrongPlacement,
 )
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.plugin import TRUSTED_OWNERS, Manifest, Plugin
@@ -20,6 +19,7 @@ from greenroom.protocol.refusal import (
     ContributorOverBudget,
     UntrustedPlugin,
     WritesUnapproved,
+    WrongPlacement,
 )
 from tests.protocol.plugin_samples import (
     CLOCK,
