@@ -1,4 +1,4 @@
-"""The README's example runs as it stands there."""
+"""The README's examples run as they stand there."""
 
 import re
 import subprocess
@@ -19,16 +19,28 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     """The twenty lines run in an empty folder and print the answer and how the turn ended."""
     example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert example is not None
+    assert printed(example[1], tmp_path) == "It left this morning.\n[done, 4 messages]\n"
+
+
+def test_the_example_without_trio_runs(tmp_path: Path) -> None:
+    """R188: from asyncio and from a plain program, over one store."""
+    example = re.search(r"```python\n(import asyncio\n.*?)```", README.read_text(), re.DOTALL)
+    assert example is not None
+    assert printed(example[1], tmp_path) == "It left this morning.\nTomorrow.\n"
+
+
+def printed(program: str, folder: Path) -> str:
+    """What a program prints that ends well."""
     done = subprocess.run(
-        [sys.executable, "-c", example[1]],
-        cwd=tmp_path,
+        [sys.executable, "-c", program],
+        cwd=folder,
         env={"PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "It left this morning.\n[done, 4 messages]\n"
+    return done.stdout
 
 
 def test_the_presets_of_the_readme_can_be_read(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Laws of the door for programs that do not run trio."""
