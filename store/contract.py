@@ -27,6 +27,21 @@ from greenroom.protocol.identity import SessionId
 # --- operations: what may be offered -----------------------------------------------------------
 
 
+class KeyEntry(msgspec.Struct, frozen=True, gc=False):
+    """An idempotency key that a commit or an enqueue registers."""
+
+    key: str
+    digest: bytes
+    """Of the content, so that the same key with other content is told apart (R177)."""
+
+
+class Copied(msgspec.Struct, frozen=True, gc=False):
+    """A commit that a session comes with: part of its history, and no news in the feed."""
+
+    records: bytes
+    keys: tuple[KeyEntry, ...] = ()
+
+
 class Create(msgspec.Struct, frozen=True, gc=False):
     """Make a session, once, however many ask."""
 
@@ -36,20 +51,16 @@ class Create(msgspec.Struct, frozen=True, gc=False):
     """Its first records, encoded."""
     terms: frozenset[tuple[str, str]] = frozenset()
     """(kind, value) pairs under which ``find`` answers it."""
+    behind: tuple[Copied, ...] = ()
+    """Commits that it comes with behind the first, oldest first (R191)."""
+    blobs: Mapping[str, bytes] = msgspec.field(default_factory=dict)
+    """Content by SHA-256 that they name, as in a commit."""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
     """Take a session for the life of an actor: its epoch rises in the transaction that reads it."""
 
     session: SessionId
-
-
-class KeyEntry(msgspec.Struct, frozen=True, gc=False):
-    """An idempotency key that a commit or an enqueue registers."""
-
-    key: str
-    digest: bytes
-    """Of the content, so that the same key with other content is told apart (R177)."""
 
 
 class Enqueue(msgspec.Struct, frozen=True, gc=False):
@@ -138,7 +149,7 @@ Operation: TypeAlias = Create | Claim | Enqueue | Commit | Release | Delete | Fo
 
 
 class Created(msgspec.Struct, frozen=True, gc=False):
-    """The session is new and durable."""
+    """The session is new and durable; ``number`` is its newest commit."""
 
     number: int
 
@@ -342,6 +353,10 @@ class Store(Protocol):
 
     def known(self, session: SessionId, key: str, /) -> Known | None:
         """Whether an idempotency key was used, and by which commit."""
+        ...
+
+    def held(self, session: SessionId, /) -> list[str]:
+        """The digests of the content that the session holds, in their order."""
         ...
 
     def sessions(self, tenant: str | None = None, /) -> Iterator[Stored]:

@@ -43,7 +43,7 @@ class Kind(IntEnum):
     ENTRY_COMMITTED = 17
     ENTRY_QUEUED = 18
     ENTRY_COPIED = 19
-    """Copied by a fork: part of the child's history, and no news in the feed."""
+    """Copied by a fork, or come with an import: part of a history, and no news in the feed."""
     ENTRY_DELETED = 20
 
 

@@ -93,6 +93,15 @@ class Reads:
             value = view.get(schema.KEYS, where)
             return None if value is None else Known(*unpack_key(where, value, session))
 
+    def held(self, session: SessionId, /) -> list[str]:
+        """The digests of the content that the session holds, in their order (R193)."""
+        with self.view() as view:
+            found = look_up(view, session)
+            if not isinstance(found, tuple):
+                return []
+            held = view.scan(schema.HOLDS, found[0])
+            return [key[schema.SESSION_BYTES :].hex() for key, _ in held]
+
     def sessions(self, tenant: str | None = None, /) -> Iterator[Stored]:
         """Every session (of one tenant): oldest first, or a tenant's in the order of its names."""
         table = HEADS if tenant is None else NAMES
@@ -114,7 +123,8 @@ class Reads:
     def feed(self, after: int = 0, /, *, limit: int = 1_000) -> list[Entry]:
         """The next commits of all sessions with a number above ``after``, in store order (R222).
 
-        What a fork copied was told once, under its parent, and is left out.
+        What a fork copied was told once, under its parent, and is left out; so is what came with
+        an import, behind its first commit.
         """
         names: dict[bytes, SessionId] = {}
         entries: list[Entry] = []

@@ -91,6 +91,11 @@ class Transaction:
             return found
         session = self._new_session(operation.session)
         number = self._append(Kind.ENTRY_CREATED, session, 0, operation.records)
+        for copied in operation.behind:
+            number = self._append(Kind.ENTRY_COPIED, session, number, copied.records)
+            self._use_keys(session, copied.keys, number)
+        if operation.blobs:
+            self._keep(operation.session, session, operation.blobs, frozenset())
         replace_terms(self.tables, session, operation.session, operation.terms)
         self._put_head(session, Head(0, 0, number, 0, header=operation.header))
         return contract.Created(number)

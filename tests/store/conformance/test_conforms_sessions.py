@@ -1,21 +1,29 @@
 """Creating, claiming, releasing, committing: each verdict by name."""
 
+from hashlib import sha256
+
 from greenroom.store import (
     Absent,
     Claim,
     Claimed,
     Committed,
+    Copied,
     Create,
     Created,
+    Delete,
     Done,
     Enqueue,
     Exists,
+    Failed,
     Fenced,
     HeadMismatch,
+    KeyEntry,
+    Known,
     Release,
     Store,
     Stored,
 )
+from greenroom.store.transaction import RECORD_BYTES_MAX
 from tests.store.offering import ANN, BEN, ask, ask_all, commit, made, texts
 
 
@@ -101,3 +109,33 @@ async def test_sessions_keep_apart(store: Store) -> None:
         await ask_all(store, [commit(ANN, head, b"[1]" + told), commit(BEN, head, b"[2]" + told)])
     assert texts(store, ANN) == [b"[0]"] + [b"[1][%d]" % head for head in range(5)]
     assert texts(store, BEN) == [b"[0]"] + [b"[2][%d]" % head for head in range(5)]
+
+
+async def test_a_session_that_comes_with_its_history_is_made_whole(store: Store) -> None:
+    """R191, R177, R193: its commits in order, their keys, its content; no news but its first."""
+    content, digest = b"content", sha256(b"content").hexdigest()
+    key = KeyEntry("k", b"d" * 16)
+    behind = (Copied(b"[1]"), Copied(b"[2]", (key,)), Copied(b"[3]"))
+    operation = Create(ANN, b"header", b"[0]", behind=behind, blobs={digest: content})
+    created = await ask(store, operation)
+    assert created == Created(4)
+    assert texts(store) == [b"[0]", b"[1]", b"[2]", b"[3]"]
+    assert store.look(ANN) == Stored(ANN, 0, 0, 4, b"header", 0)
+    assert store.known(ANN, "k") == Known(3, key.digest)
+    assert (store.held(ANN), store.blob(digest)) == ([digest], content)
+    assert [entry.records for entry in store.feed()] == [b"[0]"]
+    assert await ask(store, operation) == Exists(b"header")
+    assert isinstance(await ask(store, Claim(ANN)), Claimed)
+    assert await ask(store, commit()) == Committed(1, 5)
+    assert await ask(store, Delete(ANN, b"[]")) == Done(6)
+    assert (store.held(ANN), store.blob(digest)) == ([], None)
+
+
+async def test_a_history_of_which_one_commit_is_too_large_is_not_there(store: Store) -> None:
+    """R191: whole or not at all, whichever part of it cannot be written."""
+    behind = (Copied(b"[1]"), Copied(b"x" * (RECORD_BYTES_MAX + 1)))
+    assert isinstance(await ask(store, Create(ANN, b"", b"[0]", behind=behind)), Failed)
+    blobs = {"no digest": b""}
+    assert isinstance(await ask(store, Create(ANN, b"", b"[0]", blobs=blobs)), Failed)
+    assert (store.look(ANN), store.last_number(), store.read(ANN)) == (Absent(), 0, [])
+    assert await ask(store, Create(ANN, b"", b"[0]")) == Created(1)
