@@ -13,7 +13,8 @@ from greenroom.actors.withdrawing import withdrawn_by
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.event import ToolProgress
 from greenroom.protocol.identity import CallId, TurnId
-from greenroom.protocol.record import Asked, Dispatched, EagerRan, Ended, Returned
+from greenroom.protocol.named_content import results_of
+from greenroom.protocol.record import Dispatched
 from greenroom.protocol.skill import PinnedSkill, SkillPackage, SkillSummary
 
 if TYPE_CHECKING:
@@ -74,17 +75,7 @@ class TurnSurroundings(msgspec.Struct, frozen=True):
 
     def object(self, handle: str, /) -> bytes | None:
         """A spilled result of this session; another session's handle is none of its own (R218)."""
-        results = (
-            result
-            for record in self._records()
-            for result in (
-                record.results
-                if isinstance(record, Returned | Asked | Ended)
-                else (record.result,)
-                if isinstance(record, EagerRan)
-                else ()
-            )
-        )
+        results = (result for record in self._records() for result in results_of(record))
         if any(result.object == handle for result in results):
             return self._actor.services.store.blob(handle)
         return None

@@ -107,6 +107,8 @@ from greenroom.protocol.event import (
     TurnStarted,
 )
 from greenroom.protocol.explain import Comparison, explain
+from greenroom.protocol.export_lines import Exported, read_export
+from greenroom.protocol.exported import requests_in
 from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
 from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
@@ -159,8 +161,10 @@ from greenroom.protocol.receipt import (
 )
 from greenroom.protocol.reckoning import ContributorSpend, Outcomes
 from greenroom.protocol.refusal import (
+    BadExport,
     BadPlugin,
     ContributorOverBudget,
+    ExportTooNew,
     NotAsShown,
     NotAuthorized,
     UnknownContributor,
@@ -215,6 +219,7 @@ __all__ = [
     "AnyIntervention",
     "AssistantMessage",
     "BadArguments",
+    "BadExport",
     "BadPlugin",
     "BadTool",
     "BrokenMetadata",
@@ -248,6 +253,8 @@ __all__ = [
     "End",
     "EngineFailed",
     "Event",
+    "ExportTooNew",
+    "Exported",
     "ExtraMissing",
     "Failure",
     "Fault",
@@ -414,11 +421,13 @@ __all__ = [
     "package_revision",
     "personality",
     "pin",
+    "read_export",
     "render",
     "repair",
     "replay_text",
     "report",
     "request_digest",
+    "requests_in",
     "spend_of",
     "stance",
     "text_of",

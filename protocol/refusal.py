@@ -1,4 +1,4 @@
-"""What keeps a contributor or a plugin from being installed, changed or taken out."""
+"""What keeps something from being brought in or taken out: a contributor, a plugin, a session."""
 
 from greenroom.protocol.errors import InvalidInput, OverBudget, Refused
 
@@ -78,3 +78,17 @@ class UnknownPlugin(Refused):
     code = "unknown_plugin"
     status = 404
     way_out = "Name one that is listed, or propose it first."
+
+
+class BadExport(InvalidInput):
+    """These lines are no export of a session, or not as they were written (R191)."""
+
+    code = "bad_export"
+    way_out = "Nothing was stored; take another copy of it, or export the session again."
+
+
+class ExportTooNew(BadExport):
+    """A newer greenroom wrote the export (R191)."""
+
+    code = "export_too_new"
+    way_out = "Nothing was stored; import it with a newer greenroom."

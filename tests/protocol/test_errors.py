@@ -20,6 +20,7 @@ FAMILIES = ("Refused", "ModelFailed", "StoreFailed", "SessionFailed")
 CODES = {
     "AmbiguousSkill": ("ambiguous_skill", 400),
     "BadArguments": ("bad_arguments", 500),
+    "BadExport": ("bad_export", 400),
     "BadTool": ("bad_tool", 400),
     "BrokenMetadata": ("broken_metadata", 409),
     "BrokenWorkspace": ("broken_workspace", 400),
@@ -27,6 +28,7 @@ CODES = {
     "ContributorOverBudget": ("contributor_over_budget", 413),
     "EmptyMessage": ("empty_message", 400),
     "EngineFailed": ("engine_failed", 503),
+    "ExportTooNew": ("export_too_new", 400),
     "ExtraMissing": ("extra_missing", 501),
     "GreenroomError": ("greenroom", 500),
     "Held": ("held", 409),
