@@ -25,13 +25,7 @@ from greenroom.actors.own_turn import check_feeds_another, waiting_for
 from greenroom.actors.reading import SessionReader
 from greenroom.actors.selecting import check_selection
 from greenroom.actors.session import SessionActor
-from greenroom.actors.settings import (
-    dispose,
-    recall,
-    set_model,
-    set_preset,
-    set_title,
-)
+from greenroom.actors.settings import dispose, recall, set_model, set_preset, set_title
 from greenroom.actors.subscribers import Events
 from greenroom.protocol.account import outcome_of, unsent_in
 from greenroom.protocol.errors import Missing, Refused
@@ -375,6 +369,16 @@ class Session:
         """Where each message of the last dispatched request came from (R45); None before one."""
         await checkpoint()
         return self._reader.projection()
+
+    def export(self) -> Listing[bytes]:
+        """All of the session as lines of JSON, for ``Scope.import_session`` (R191).
+
+        ``greenroom.protocol.requests_in`` rebuilds from them alone what was sent (P145).
+
+        Raises, when they are read:
+            Busy, PendingSave: it is not between two turns, or a message is queued.
+        """
+        return Listing(self._reader.exported)
 
     # --- inside -------------------------------------------------------------------------------
 

@@ -1,27 +1,53 @@
-"""A history from elsewhere as a new session: taken as it is, and told what is wrong with it (R48).
+"""A new session of what comes from elsewhere: taken as it is, whole or not at all.
 
-Nothing is mended here. What was imported is stored unchanged; where a provider would refuse it, the
-requests are mended (:mod:`greenroom.protocol.repair`), and the map of a request says so.
+A history is messages alone: taken as they are, and told what is wrong with them (R48). Nothing is
+mended here. What was imported is stored unchanged; where a provider would refuse it, the requests
+are mended (:mod:`greenroom.protocol.repair`), and the map of a request says so. An export is a
+session of ours with all that it was: it is taken exactly, or refused (R191).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+import trio
+from msgspec import structs
 
+from greenroom.actors.border import check_labels, check_names, check_title
+from greenroom.actors.creating import made, used_up
 from greenroom.actors.handle import Session
-from greenroom.actors.scope import Scope
-from greenroom.protocol.encoding import encode_message
-from greenroom.protocol.errors import BrokenMetadata, InvalidInput
-from greenroom.protocol.identity import check_text
+from greenroom.actors.services import Services
+from greenroom.actors.terms import terms_of
+from greenroom.protocol.encoding import decode_records, encode_header, encode_message
+from greenroom.protocol.errors import BrokenMetadata, InvalidInput, Mismatch
+from greenroom.protocol.export_lines import Exported, ExportedCommit, Reading, Withdrawals
+from greenroom.protocol.exported import check_whole
+from greenroom.protocol.identity import SessionId, SkillId, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
-from greenroom.protocol.message import AssistantMessage, Message, ToolMessage, UserMessage, text_of
+from greenroom.protocol.message import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    ToolMessage,
+    UserMessage,
+    text_of,
+)
+from greenroom.protocol.rebuild import composition_from
 from greenroom.protocol.record import Imported, LegacyContext
 from greenroom.protocol.repair import Fault, report
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, check_anchors
+from greenroom.store.contract import Copied, Create, Exists, Gone, KeyEntry, Stored
+
+if TYPE_CHECKING:
+    from greenroom.actors.scope import Scope
+
+LINES_BETWEEN_CHECKPOINTS: Final = 64
+LONG_BYTES: Final = 1_048_576
+"""A line of more than this is read outside of the loop."""
 
 
 async def import_history(
-    scope: Scope,
+    scope: "Scope",
     key: str,
     /,
     *,
@@ -48,7 +74,7 @@ async def import_history(
         The session, and what a provider would refuse in the history; nothing of that is changed.
 
     Raises:
-        InvalidInput, TooLarge: a text that cannot be stored (R194).
+        InvalidInput, TooLarge: a text that cannot be stored (R194), or an image (R218).
         BrokenMetadata: contexts that do not fit the messages (R55).
         Mismatch: there is a session of that key.
     """
@@ -92,6 +118,13 @@ def _encoded(message: Message, limits: Limits) -> bytes:
         raise InvalidInput(
             f"A history holds messages, not a {type(message).__name__}.", what="imported message"
         )
+    if any(isinstance(part, ImagePart) for part in message.content):
+        # Its digest could name what another session holds (R218).
+        raise InvalidInput(
+            "A history brings no images: it has their digests, and not their bytes.",
+            way_out="Leave them out, or import the session from its export.",
+            what="imported message",
+        )
     check_text(text_of(message.content), "imported message", bound)
     if isinstance(message, AssistantMessage):
         for call in message.tool_calls:
@@ -100,3 +133,83 @@ def _encoded(message: Message, limits: Limits) -> bytes:
     if isinstance(message, ToolMessage):
         check_text(message.tool_call_id, "imported call", bound)
     return encode_message(message)
+
+
+# --- a session of ours ----------------------------------------------------------------------------
+
+
+async def import_into(
+    services: Services, session: SessionId, lines: AsyncIterable[bytes] | Iterable[bytes]
+) -> None:
+    """Make the session of an export; see ``Scope.import_session``."""
+    _check_free(session, services.store.look(session))
+    exported = await _read(services, lines)
+    header = structs.replace(exported.header, withdrawals=_known(services, exported.withdrawals))
+    services.workspace.agent(header.agent)
+    check_names(services.limits, agent=header.agent, person=header.person, preset=header.preset)
+    check_labels(header.labels, services.limits)
+    check_title(header.title, services.limits)
+    await trio.to_thread.run_sync(check_whole, exported, limiter=services.reading)
+    first, *behind = exported.commits
+    operation = Create(
+        session,
+        encode_header(header),
+        first.records,
+        terms_of(session, header, _bound(exported)),
+        tuple(map(_copied, behind)),
+        exported.contents,
+    )
+    verdict = await made(services, operation, decode_records(exported.commits[-1].records))
+    _check_free(session, verdict)
+
+
+def _known(services: Services, told: Withdrawals | None) -> int:
+    """How many withdrawals it knows of: none of another store's, so that nothing is shown again."""
+    if told is None or told.store != services.store.incarnation:
+        return 0
+    return max(0, min(told.known, len(services.holds.withdrawn)))
+
+
+def _check_free(session: SessionId, found: object) -> None:
+    if isinstance(found, Stored | Exists):
+        raise Mismatch(
+            f"There is a session {session}; an export makes a new one.",
+            way_out="Import it under another key.",
+        )
+    if isinstance(found, Gone):
+        raise used_up(session)
+
+
+async def _read(services: Services, lines: AsyncIterable[bytes] | Iterable[bytes]) -> Exported:
+    reading = Reading(services.limits)
+    if isinstance(lines, AsyncIterable):
+        async for line in lines:
+            await _take(services, reading, line)
+    else:
+        for line in lines:
+            await _take(services, reading, line)
+    return reading.whole()
+
+
+async def _take(services: Services, reading: Reading, line: object) -> None:
+    """Take the next line, so that others get to run meanwhile."""
+    if not isinstance(line, bytes):
+        raise InvalidInput("An export is lines of bytes.", what="export")
+    if len(line) > LONG_BYTES:
+        await trio.to_thread.run_sync(reading.take, line, limiter=services.reading)
+        return
+    reading.take(line)
+    if reading.lines % LINES_BETWEEN_CHECKPOINTS == 0:
+        await trio.lowlevel.checkpoint()
+
+
+def _bound(exported: Exported) -> list[SkillId]:
+    """The skills of its kept prompt."""
+    digest = exported.header.composition
+    if digest is None:
+        return []
+    return [skill.id for skill in composition_from(digest, exported.contents.get).skills]
+
+
+def _copied(commit: ExportedCommit) -> Copied:
+    return Copied(commit.records, tuple([KeyEntry(*pair) for pair in commit.keys.items()]))

@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 from msgspec import structs
 
+from greenroom.actors.exporting import check_rests, exported
 from greenroom.actors.holds import hold_on, hold_on_stored
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
@@ -165,6 +166,13 @@ class SessionReader:
         if actor.phase is Phase.UNSAVED:
             raise SaveFailed(f"What became of the message is not saved yet in {self.id}.")
         raise Missing(f"The session {self.id} has no message {message!r}.", message=message)
+
+    def exported(self) -> Iterator[bytes]:
+        """The lines of its export; what is on its way to disk would be missing in it (R191)."""
+        actor = self._live()
+        if actor is not None:
+            check_rests(actor)
+        return exported(self.services.store, self.id)
 
     def request(self, turn: TurnId, round_: int) -> SentRequest:
         """A request, rebuilt (R196)."""

@@ -1,21 +1,22 @@
 """What a host and each of its tenants answer: sessions, listings, the feed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import trio
 
 from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_cursor, check_labels, check_names
+from greenroom.actors.creating import made
 from greenroom.actors.handle import Session
 from greenroom.actors.holding import lift, new_hold, no_hold, place
+from greenroom.actors.importing import import_into
 from greenroom.actors.listing import Listing
 from greenroom.actors.loop import check_loop
 from greenroom.actors.questions import open_questions, session_of
 from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
 from greenroom.actors.terms import terms_of
-from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import decode_header, encode_header, encode_records
 from greenroom.protocol.errors import Busy, Mismatch, Missing
 from greenroom.protocol.header import Header
@@ -28,7 +29,7 @@ from greenroom.protocol.record import Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
 from greenroom.protocol.tokens import TokenCounter
 from greenroom.protocol.turn import SessionTurn
-from greenroom.store.contract import Create, Created, CreateVerdict, Exists, Failed, Stored
+from greenroom.store.contract import Create, Exists, Stored
 
 if TYPE_CHECKING:
     from greenroom.actors.host import Host
@@ -144,27 +145,54 @@ class Scope:
             labels=kept_labels,
         )
         records = (Opened(now, agent, person, chosen, instructions), *history)
-        slot: Slot[CreateVerdict] = Slot()
         operation = Create(
             session, encode_header(header), encode_records(records), terms_of(session, header)
         )
-        services.store.offer(operation, slot.put)
-        verdict = await slot.get_shielded()
-        match verdict:
-            case Created(number=number):
-                services.published(session, number, records)
-                return header
+        match await made(services, operation, records):
             case Exists() if history:
                 raise Mismatch(f"There is a session {session}; a history makes a new one.")
             case Exists(header=stored):
                 return decode_header(stored)
-            case Failed(error=error):
-                raise error
             case _:
-                raise Missing(
-                    f"The session {session} was deleted, and its key is used up: take another.",
-                    session=str(session),
-                )
+                return header
+
+    async def import_session(
+        self, key: str, lines: AsyncIterable[bytes] | Iterable[bytes], /
+    ) -> Session:
+        """Make a session of what :meth:`Session.export` told, whole or not at all (R191).
+
+        It goes on as the original would: conversation, turns, usage, requests, kept prompt and
+        idempotency keys are as they were, and its next request begins with the same bytes. It is
+        stored in one transaction. The feed tells of its first commit; its turns are no news.
+
+        What the original was called decides nothing, with two exceptions, since the keys that
+        tools get (``ToolContext.key``) and the ids of questions are made of tenant and session.
+        Under the same names a copy that goes on beside its original gives its tools the keys that
+        the original gives: import it under another key, or delete the original. Under other names
+        the ids of questions that were settled before lead to nothing here, and what they granted
+        and no call used is granted no more (P139).
+
+        What this store holds concerns it as any other session, and so does what it withdrew: from
+        another store it comes knowing of no withdrawal, so where this one ever withdrew a skill
+        that its conversation shows, the next turn shows it no more (R159).
+
+        Args:
+            key: the new session's name in this tenant; it must be free.
+            lines: in order, each with its newline or without; outside of trio a list or a file.
+
+        Raises:
+            Mismatch: there is a session of that key.
+            Missing: there was one, which was deleted.
+            BadExport: they are not as they were written, or tell no session that can be opened.
+            ExportTooNew: a newer greenroom wrote them.
+            TooLarge: more than the bounds of ``Limits`` allow.
+            UnknownAgent: its agent is not in the workspace.
+            StoreFailed: it could not be written; nothing of it is there.
+        """
+        self._host.check_open()
+        session = self.id_of(key)
+        await import_into(self._host.services, session, lines)
+        return Session(self._host, session)
 
     def sessions(
         self,

@@ -79,11 +79,32 @@ trio.run(main)
 """
 
 
-def kill_when(program: str, store: Path, word: str, times: int = 1) -> list[str]:
+IMPORTS = """
+lines = (path.parent / "export").read_bytes().splitlines()
+
+async def half():
+    for number, line in enumerate(lines):
+        if number == len(lines) // 2:
+            await killed()
+        yield line
+
+async def main():
+    async with open_host(path, workspace=work, models={"m": scripted()}) as host:
+        for number in range(int(sys.argv[2])):
+            await host.import_session(f"s{number}", lines)
+            say(f"imported {number}")
+        await host.import_session("half", half())
+trio.run(main)
+"""
+
+
+def kill_when(
+    program: str, store: Path, word: str, times: int = 1, *arguments: object
+) -> list[str]:
     """Run a program and kill it as soon as it has said a word so often; all that it said."""
     said: list[str] = []
     with subprocess.Popen(
-        [sys.executable, "-c", HEAD + program, str(store)],
+        [sys.executable, "-c", HEAD + program, str(store), *map(str, arguments)],
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT / ".import"), "PATH": ""},
         stdout=subprocess.PIPE,
@@ -160,3 +181,27 @@ async def test_what_was_answered_is_there_after_a_kill_under_load(
             async for turn_record in session.turns():
                 if turn_record.end == "done":
                     assert (await session.request(turn_record.turn)).is_exact
+
+
+@pytest.mark.parametrize(("times", "imports"), [(1, 1_000), (7, 1_000), (1, 0)])
+async def test_a_killed_import_leaves_a_whole_session_or_nothing(
+    tmp_path: Path, times: int, imports: int
+) -> None:
+    """R191, R170: killed while it writes, or half way through the lines."""
+    models = {"m": Looping(("Hi.",))}
+    async with open_host(tmp_path / "from", workspace=workspace(), models=models) as host:
+        session = await host.session("ann", agent="support")
+        for number in range(30):
+            await session.ask(f"{number} " + "x" * 10_000, key=f"k{number}")
+        lines = await session.export().all()
+    (tmp_path / "export").write_bytes(b"".join(line + b"\n" for line in lines))
+    word = "imported" if imports else "ready"
+    said = kill_when(IMPORTS, tmp_path / "store", word, times, imports)
+    told = {f"s{line.split()[1]}" for line in said if line.startswith("imported")}
+    async with open_host(tmp_path / "store", workspace=workspace(), models=models) as host:
+        there = {each.session.key async for each in host.sessions()}
+        assert told <= there <= {*told, f"s{len(told)}"}
+        for key in there:
+            assert (await (await host.session(key)).export().all())[1:-1] == lines[1:-1]
+        left = await host.import_session("half", lines)
+        assert (await left.ask("And then?")).end == "done"

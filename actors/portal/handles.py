@@ -68,6 +68,7 @@ class ScopeTable(Handle[S_co]):
 
     session = Opens(TrioScope.session)
     create = Asked(TrioScope.create)
+    import_session = Opens(TrioScope.import_session)
     id_of = Told(TrioScope.id_of)
     presets = Told(TrioScope.presets)
     sessions = Lists(TrioScope.sessions)
@@ -120,6 +121,7 @@ class SessionTable(Handle[TrioSession]):
     request = Asked(TrioSession.request)
     summary_request = Asked(TrioSession.summary_request)
     title_request = Asked(TrioSession.title_request)
+    export = Lists(TrioSession.export)
     get_runtime_contexts = Asked(TrioSession.get_runtime_contexts)
     get_system_prompt_checkpoints = Asked(TrioSession.get_system_prompt_checkpoints)
     model_input_projection = Asked(TrioSession.model_input_projection)

@@ -14,7 +14,9 @@ from greenroom.protocol.errors import BrokenMetadata, InvalidInput, Mismatch
 from greenroom.protocol.message import (
     AssistantMessage,
     Function,
+    ImagePart,
     Message,
+    TextPart,
     ToolCall,
     ToolMessage,
     UserMessage,
@@ -219,3 +221,12 @@ def test_any_history_at_all_can_be_imported_and_gone_on_with(history: list[Messa
             assert (await on.host.sessions().all())[0].messages == len(history) + 4
 
     trio.run(drill)
+
+
+async def test_an_image_of_a_history_is_refused() -> None:
+    """R218: whoever knows a digest gets at nothing that another session holds."""
+    history: list[Message] = [UserMessage((TextPart("See"), ImagePart("image/png", "0" * 64, 1)))]
+    async with stage() as on:
+        with pytest.raises(InvalidInput, match="no images"):
+            await import_history(on.host, "ann", agent="support", messages=history)
+        assert await on.host.sessions().count() == 0

@@ -38,8 +38,9 @@ from greenroom.protocol.record import Dispatched, Responded
 from greenroom.protocol.telling import events_of
 from greenroom.store import open_memory
 from tests.actors.asked import is_indexed, records_of
+from tests.actors.moving import check_moved, known
 from tests.actors.test_restoring import turn_of
-from tests.actors.test_session_histories import allowed, known
+from tests.actors.test_session_histories import allowed
 from tests.actors.world import (
     AGENT,
     FULL,
@@ -145,6 +146,7 @@ class History:
                 self.stage.memory.faults.release()
                 if not more:
                     await self._comes_to_rest()
+                    await check_moved(self.stage, self.session)
                 last = self.actor
             await self._is_what_is_stored(last)
 

@@ -32,8 +32,8 @@ from tests.actors.asked import (
     parked,
     records_of,
 )
+from tests.actors.moving import known
 from tests.actors.stage import all_of
-from tests.actors.test_session_histories import known
 from tests.actors.world import AGENT, STILL, Stage, check_requests, queue_of, sent
 from tests.store.offering import ask
 

@@ -25,6 +25,7 @@ from greenroom.protocol.receipt import Receipt, When
 from greenroom.protocol.request import ModelRequest
 from greenroom.protocol.usage import Usage
 from greenroom.store import open_memory
+from tests.actors.moving import check_moved, known
 from tests.actors.world import (
     STILL,
     Stage,
@@ -116,6 +117,7 @@ class History:
                 more = await self._stretch(rest)
                 if not more:
                     await self._comes_to_rest()
+                    await check_moved(self.stage, self.session)
                 last = self.actor
             await self._is_what_is_stored(last)
 
@@ -234,19 +236,6 @@ class History:
             assert {k: (read[k], knew[k]) for k in knew if read[k] != knew[k]} == {}
 
 
-def known(actor: SessionActor) -> dict[str, Any]:
-    """All that decides what an actor does and sends next."""
-    return {
-        "header": actor.header,
-        "queue": [(e.seq, e.submission.message, e.own_turn) for e in actor.gateway._line],
-        "conversation": list(actor.conversation.messages()),
-        "sizes": (actor.conversation.size, actor.conversation.images),
-        "sent": None if actor.sent is None else tuple(actor.sent),
-        "kept": None if actor.kept is None else actor.kept.digest,
-        "grants": actor.grants,
-    }
-
-
 @contextmanager
 def allowed() -> Iterator[None]:
     """A step may be refused, or fail with a typed error; nothing else."""
@@ -276,7 +265,8 @@ def test_any_history(steps: list[tuple[str, Any]], order: int) -> None:
     """R14, R57, R87, R115, R123, R169, R175, R190, R196: to the byte, each a prefix of the next.
 
     And every accepted message has its outcome, none is sent twice, and an actor that reads the
-    session back knows what the one that wrote it knew.
+    session back knows what the one that wrote it knew, also in another store to which it was
+    exported (R191, P145).
     """
     run(steps, order)
 

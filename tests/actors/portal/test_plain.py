@@ -45,6 +45,19 @@ def test_a_conversation_from_a_plain_program(tmp_path: Path) -> None:
         session.ask("three")
 
 
+def test_a_session_is_moved_by_a_plain_program(tmp_path: Path) -> None:
+    """R188, R191: as lines that it keeps in a file of its own."""
+    with opening("One.") as host:
+        session = host.session("ann", agent="support")
+        session.ask("one")
+        lines = session.export().all()
+    (tmp_path / "ann").write_bytes(b"".join(line + b"\n" for line in lines))
+    with opening("Two.") as host, (tmp_path / "ann").open("rb") as file:
+        again = host.import_session("ann", file)
+        assert again.export().all() == lines
+        assert again.ask("two").text == "Two."
+
+
 def test_a_host_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     """R188: what is opened in vain leaves nothing behind."""
     with opening(store=tmp_path / "s"), pytest.raises(StoreTaken):
