@@ -14,7 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from greenroom.actors import Workspace, World
-from greenroom.actors.cli import asked, holding, looking, prompts
+from greenroom.actors.cli import asked, exports, holding, looking, prompts
 from greenroom.actors.cli import chat as chatting
 from greenroom.actors.cli import compact as compacting
 from greenroom.actors.cli import demo as demonstrating
@@ -382,3 +382,5 @@ def schema(*, common: Common | None = None) -> int:  # noqa: ARG001 - every comm
 
 for command in (prompts.explain, prompts.kept_prompt, prompts.contributors, prompts.spend):
     app.command(command)
+app.command(exports.export)
+app.command(exports.import_, name="import")
