@@ -149,6 +149,7 @@ from greenroom.protocol.plugin import Manifest, Plugin, Proposal
 from greenroom.protocol.projection import ProjectionMap, SkillExpansion, Source
 from greenroom.protocol.prompt_checkpoint import SystemPromptCheckpoint, replay_text
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Question, Result, Withdrawn
+from greenroom.protocol.quota import Charge, Per, Quota, QuotaState, Spent
 from greenroom.protocol.rebuild import SentRequest
 from greenroom.protocol.receipt import (
     Compaction,
@@ -167,6 +168,8 @@ from greenroom.protocol.refusal import (
     ExportTooNew,
     NotAsShown,
     NotAuthorized,
+    OverQuota,
+    QuotaFailed,
     UnknownContributor,
     UnknownPlugin,
     UntrustedPlugin,
@@ -232,6 +235,7 @@ __all__ = [
     "CallState",
     "Catalog",
     "Cause",
+    "Charge",
     "Commitment",
     "Compaction",
     "Comparison",
@@ -304,10 +308,12 @@ __all__ = [
     "Outcome",
     "Outcomes",
     "OverBudget",
+    "OverQuota",
     "Owner",
     "Part",
     "PartSpend",
     "PendingSave",
+    "Per",
     "PermissionChanged",
     "Phase",
     "Pick",
@@ -324,6 +330,9 @@ __all__ = [
     "QuestionAsked",
     "QuestionSettled",
     "QueueFull",
+    "Quota",
+    "QuotaFailed",
+    "QuotaState",
     "Reach",
     "Receipt",
     "ReceiptStatus",
@@ -358,6 +367,7 @@ __all__ = [
     "Source",
     "Spend",
     "SpendTable",
+    "Spent",
     "StoreClosed",
     "StoreDamaged",
     "StoreFailed",

@@ -92,3 +92,22 @@ class ExportTooNew(BadExport):
 
     code = "export_too_new"
     way_out = "Nothing was stored; import it with a newer greenroom."
+
+
+class OverQuota(Refused):
+    """The tenant's quota has no room; ``facts`` tell cap, charged, reserved, needed (R233).
+
+    ``facts['renews']`` is when the next period begins, in milliseconds since 1970, UTC.
+    """
+
+    code = "over_quota"
+    status = 429
+    way_out = "Send it again when the quota has renewed, or raise the tenant's quota."
+
+
+class QuotaFailed(Refused):
+    """The host's own ``Policy.quota`` raised, or gave what is no quota (R233)."""
+
+    code = "quota_failed"
+    status = 503
+    way_out = "Mend the function that the host gives as Policy.quota; then send it again."

@@ -23,6 +23,7 @@ import msgspec
 
 from greenroom.protocol.errors import StoreFailed
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.quota import Charge, Spent
 
 # --- operations: what may be offered -----------------------------------------------------------
 
@@ -96,6 +97,8 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     """Digests that this session holds from here on besides those in ``blobs``."""
     terms: frozenset[tuple[str, str]] | None = None
     """Replaces the session's ``find`` terms; None leaves them."""
+    charges: tuple[Charge, ...] = ()
+    """What it adds to the counts of its tenant (R233)."""
 
 
 class Release(msgspec.Struct, frozen=True, gc=False):
@@ -377,6 +380,10 @@ class Store(Protocol):
 
     def journal(self, after: int = 0, /, *, limit: int = 1_000) -> list[JournalEntry]:
         """The next entries of the journal with a number above ``after``."""
+        ...
+
+    def charged(self, tenant: str, /) -> dict[int, Spent]:
+        """What was charged to a tenant on each day, of the months that a quota may ask for."""
         ...
 
     def last_number(self) -> int:

@@ -39,6 +39,7 @@ class Kind(IntEnum):
     ERASING = 9
     JOURNAL = 10
     STANDING = 11
+    CHARGED = 12
     ENTRY_CREATED = 16
     ENTRY_COMMITTED = 17
     ENTRY_QUEUED = 18

@@ -12,7 +12,9 @@ from itertools import islice
 from typing import Final
 
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.quota import Spent
 from greenroom.store import schema
+from greenroom.store.charges import charged
 from greenroom.store.contract import (
     Absent,
     Entry,
@@ -150,6 +152,11 @@ class Reads:
         """The next entries of the journal with a number above ``after`` (R242)."""
         with self.view() as view:
             return list(entries(view, after, limit))
+
+    def charged(self, tenant: str, /) -> dict[int, Spent]:
+        """What was charged to a tenant on each day (R233)."""
+        with self.view() as view:
+            return dict(charged(view, tenant))
 
     def last_number(self) -> int:
         """The number of the newest durable commit."""

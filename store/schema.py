@@ -22,6 +22,7 @@ termsets   session (8)                         the session's terms, to replace t
 erasing    session (8)                         number of the next entry to remove
 journal    number (8)                          an intervention: who, why, when
 standing   kind (16) + key (16)                number of the journal's entry, key, value
+charged    tenant (16) + day (8)               tokens, turns
 =========  ==================================  ==================================================
 
 Why one log and not a range of keys for each session: appended entries of all sessions share pages,
@@ -68,9 +69,10 @@ TERMSETS: Final = Table("termsets")
 ERASING: Final = Table("erasing")
 JOURNAL: Final = Table("journal")
 STANDING: Final = Table("standing")
+CHARGED: Final = Table("charged")
 TABLES: Final = (
     *(META, LOG, HEADS, NAMES, IDS, QUEUE, KEYS),
-    *(BLOBS, HOLDERS, HOLDS, TERMS, TERMSETS, ERASING, JOURNAL, STANDING),
+    *(BLOBS, HOLDERS, HOLDS, TERMS, TERMSETS, ERASING, JOURNAL, STANDING, CHARGED),
 )
 
 FORMAT: Final = 1

@@ -15,6 +15,7 @@ from greenroom.protocol.errors import SaveFailed
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.store import contract, schema
+from greenroom.store.charges import charge
 from greenroom.store.contract import Absent, Done, Fenced, Gone, KeyEntry, Known, Verdict
 from greenroom.store.envelope import Kind, seal
 from greenroom.store.erasure import Erase, begin_erasing, erase_some
@@ -243,6 +244,8 @@ class Transaction:
             self._keep(operation.session, session, operation.blobs, operation.holds)
         if operation.terms is not None:
             replace_terms(self.tables, session, operation.session, operation.terms)
+        if operation.charges:
+            charge(self.tables, operation.session.tenant, operation.charges)
 
     def _is_repeated(self, operation: contract.Commit, head: Head) -> bool:
         """Whether this very commit is the session's newest: offered again, written once (R85)."""
