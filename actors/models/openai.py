@@ -190,6 +190,7 @@ class OpenAI:
         tenant = session.id.tenant
         return ModelFailed(
             f"No key for the model {self.name} and the tenant {tenant}: {why}.",
+            begun=False,
             model=self.name,
             tenant=tenant,
         )

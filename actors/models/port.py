@@ -10,7 +10,9 @@ the whole host.) What the port promises:
   a partial stream is never returned;
 * cancelling the scope around it ends the call at once;
 * temporary faults are retried inside, with the same bytes (R179); each new attempt calls
-  ``sink.restart()`` first if any text was streamed.
+  ``sink.restart()`` first if any text was streamed, or may have been paid for;
+* a call that failed counts against a quota with its worst case, since nobody knows what was paid
+  for it, unless its ``ModelFailed`` says ``begun=False``: no answer was ever begun (R233).
 """
 
 from typing import Literal, Protocol

@@ -55,14 +55,15 @@ async def retried(
 ) -> ModelResponse:
     """Return the answer of the first try that does not fail for a temporary reason (R179).
 
-    Text that a failed try streamed is taken back by ``sink.restart()`` before the next begins.
+    Text that a failed try streamed is taken back by ``sink.restart()`` before the next begins. It
+    is called too where an answer may have been begun: the next try is paid for beside it (R233).
 
     Raises:
         ModelFailed: a permanent fault, as it came; or the last temporary one, with the number of
             tries in ``facts['attempts']``.
     """
     watched = _Watched(sink)
-    begun = trio.current_time()
+    since = trio.current_time()
     for number in count(1):
         try:
             return await attempt(watched)
@@ -70,11 +71,12 @@ async def retried(
             if not fault.temporary:
                 raise
             wait = retries.wait(number, fault.retry_after, luck_of(session, number))
-            late = trio.current_time() - begun + wait > retries.seconds_max
+            late = trio.current_time() - since + wait > retries.seconds_max
             if late or number >= retries.attempts_max:
                 raise _given_up(fault, number) from fault
+            begun = bool(fault.facts.get("begun", True))
         await trio.sleep(wait)
-        watched.take_back()
+        watched.take_back(begun=begun)
     raise AssertionError
 
 
@@ -106,6 +108,6 @@ class _Watched:
         self._streamed = False
         self._sink.restart()
 
-    def take_back(self) -> None:
-        if self._streamed:
+    def take_back(self, *, begun: bool) -> None:
+        if begun or self._streamed:
             self.restart()

@@ -33,6 +33,8 @@ _PERMANENT_CODES: Final = frozenset({"insufficient_quota", "billing_hard_limit_r
 _DIED: Final = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
 # These mean that the request itself is wrong: the same bytes would be again.
 _WRONG: Final = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
+# With these nothing of it was sent.
+_UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 @attrs.frozen
@@ -195,8 +197,12 @@ def _lost(error: httpx2.RequestError) -> ModelFailed:
     """What a client's exception means; of it only the kind is told."""
     kind = type(error).__name__
     if isinstance(error, _WRONG):
-        return ModelFailed(f"The request cannot be sent ({kind}).")
-    return ModelFailed(f"The connection to the provider failed ({kind}).", temporary=True)
+        return ModelFailed(f"The request cannot be sent ({kind}).", begun=False)
+    return ModelFailed(
+        f"The connection to the provider failed ({kind}).",
+        temporary=True,
+        begun=not isinstance(error, _UNSENT),
+    )
 
 
 async def _refusal(response: httpx2.Response, secret: Secret) -> ModelFailed:
@@ -212,6 +218,7 @@ async def _refusal(response: httpx2.Response, secret: Secret) -> ModelFailed:
         sentence,
         temporary=not permanent,
         retry_after=retry_after(response.headers),
+        begun=False,
         provider_status=status,
     )
 

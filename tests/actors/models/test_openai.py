@@ -122,6 +122,7 @@ async def test_what_stays_is_told_after_the_last_try(provider: Provider, sink: H
         await model.respond(request_of(), session_of(), sink)
     await model.aclose()
     assert (caught.value.temporary, caught.value.retry_after) == (True, 7.0)
+    assert caught.value.facts["begun"] is False  # nothing that a quota would count (R233)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,22 @@ async def test_a_temporary_fault_is_tried_again(
     assert sink.restarts == 2
 
 
+@pytest.mark.parametrize(("begun", "restarts"), [(True, 2), (False, 0)])
+async def test_an_attempt_beside_one_that_may_have_been_paid_for_is_told(
+    autojump_clock: trio.testing.MockClock, sink: Heard, begun: bool, restarts: int
+) -> None:
+    """R233: also where no text came; but not behind a refusal, which costs nothing."""
+    left = [ModelFailed("Busy.", temporary=True, begun=begun) for _ in range(2)]
+
+    async def attempt(_: Sink) -> ModelResponse:
+        if left:
+            raise left.pop()
+        return ModelResponse("Yes.")
+
+    assert (await retried(attempt, session_of(), sink)).text == "Yes."
+    assert sink.restarts == restarts
+
+
 async def test_a_permanent_fault_is_raised_as_it_came(sink: Heard) -> None:
     """R179, P005: one attempt."""
     wrong = ModelFailed("Wrong.")
