@@ -10,6 +10,8 @@ Guarantees, in short:
   again (R57), which a compaction does first; any request that was sent, one for a summary too, can
   be rebuilt from the store to the byte (R196).
 * One session's failure is that session's: its waiters are told, the others run on (R168).
+* A tenant's quota is reserved before each request is sent and charged after, durably; sessions at
+  once never pass it (R233).
 * A failed save loses nothing: it is kept, and ``flush()`` writes it without repeating a tool or a
   model call (R85).
 

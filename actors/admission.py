@@ -136,8 +136,12 @@ async def accept(actor: SessionActor, message: Admitted) -> Receipt:
 
     Whether its key was used before is decided in the transaction that would register it, so two
     callers at once get one turn (R177).
+
+    Raises:
+        OverQuota: nothing is left of the tenant's quota; nothing is accepted (R233).
     """
     submission = message.submission
+    actor.services.quotas.check_left(actor.id.tenant)
     if not _starts_now(actor, submission):
         return await _queue(actor, message)
     slot: Slot[int | Known] = Slot()
@@ -151,8 +155,13 @@ async def accept(actor: SessionActor, message: Admitted) -> Receipt:
 
 
 async def accept_and_wait(actor: SessionActor, message: Admitted) -> Outcome | Receipt:
-    """Accept a message; on an idle session its outcome is waited for at once, with one wake."""
+    """Accept a message; on an idle session its outcome is waited for at once, with one wake.
+
+    Raises:
+        OverQuota: as :func:`accept`.
+    """
     submission = message.submission
+    actor.services.quotas.check_left(actor.id.tenant)
     if not _starts_now(actor, submission):
         return await _queue(actor, message)
     slot = actor.outcomes.wait_for(submission.message)

@@ -24,6 +24,7 @@ from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import HostClosed, Missing, ModelFailed, SaveFailed, SessionLost
 from greenroom.protocol.header import Header
 from greenroom.protocol.phase import Phase, Step
+from greenroom.protocol.quota import Charge
 from greenroom.protocol.receipt import Compaction, Cursor
 from greenroom.protocol.record import AnyRecord, Recomposed
 from greenroom.protocol.record_parts import SummaryCall
@@ -44,6 +45,7 @@ async def compact(actor: "SessionActor") -> Compaction:
     Raises:
         Busy, PendingSave: the session is not idle; nothing changed (R9).
         ModelFailed, OverBudget: no summary was made that makes a request smaller (R109).
+        OverQuota: the tenant's quota has no room to ask for one (R233).
         SaveFailed: it could not be written; ``flush()`` may (R110).
         HostClosed, Missing: the host stopped, or the session was deleted meanwhile.
     """
@@ -111,25 +113,28 @@ async def _compact(actor: "SessionActor") -> Compaction:
     if not isinstance(plan, Plan):
         await _take(actor, plan)
         return _nothing(actor, model)
-    made = None
+    made, bill = None, actor.services.quotas.bill(actor.id.tenant)
     try:
-        made = await plan.made(actor, calls)
+        made = await plan.made(actor, calls, bill)
     except ModelFailed as error:
         failure = copy(error)
         failure.way_out = "The conversation is as it was: compact it again when the model works."
         raise failure from error
     finally:
+        charges = () if bill is None else bill.close()
         if made is None:
-            await _count(actor, calls)
-    return await _land(actor, plan, made)
+            await _count(actor, calls, charges)
+    return await _land(actor, plan, made, charges)
 
 
-async def _land(actor: "SessionActor", plan: Plan, made: Made) -> Compaction:
+async def _land(
+    actor: "SessionActor", plan: Plan, made: Made, charges: tuple[Charge, ...]
+) -> Compaction:
     """Commit summary, composition and what it names, all in one (R108)."""
     record = made.record(actor, messages=actor.header.messages)
     header = made.header(actor.header, record)
     adopt = partial(made.adopt, actor)
-    await _save(actor, record, header, plan.composed.blobs, adopt)
+    await _save(actor, record, header, plan.composed.blobs, adopt, charges)
     return Compaction(
         "compacted",
         record.before,
@@ -189,6 +194,7 @@ async def _save(
     header: Header,
     blobs: Mapping[str, bytes],
     adopt: Callable[[], None],
+    charges: tuple[Charge, ...] = (),
 ) -> None:
     """Commit it; what the verdict means is true before anybody wakes (R110).
 
@@ -211,7 +217,7 @@ async def _save(
         actor.services.settled.ring()
         slot.put(obstacle)
 
-    actor.commit([record], header, blobs=blobs, then=judged)
+    actor.commit([record], header, blobs=blobs, charges=charges, then=judged)
     error = await slot.get_shielded()
     if isinstance(error, SessionLost):
         raise error
@@ -221,12 +227,14 @@ async def _save(
         raise SaveFailed(sentence, session=str(actor.id)) from cause
 
 
-async def _count(actor: "SessionActor", calls: list[SummaryCall]) -> None:
+async def _count(
+    actor: "SessionActor", calls: list[SummaryCall], charges: tuple[Charge, ...]
+) -> None:
     """What was asked in vain is paid all the same: it is counted in the session (R190)."""
     usage = sum([call.usage for call in calls], Usage())
-    if usage == Usage():
+    if usage == Usage() and not charges:
         return
     header = structs.replace(actor.header, usage=actor.header.usage + usage)
-    error = await actor.commit([], header).get_shielded()
+    error = await actor.commit([], header, charges=charges).get_shielded()
     if isinstance(error, SessionLost):
         actor.lose(error)

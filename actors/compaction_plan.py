@@ -18,6 +18,7 @@ from greenroom.actors.kept_prompt import Variant
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.opening import made_runs
 from greenroom.actors.preparing import Composed, compose
+from greenroom.actors.quotas import Bill
 from greenroom.actors.summarising import Part, Summariser, named
 from greenroom.actors.withdrawing import withdrawn_from
 from greenroom.protocol.budget import TokenEstimate, message_tokens
@@ -97,13 +98,15 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
         fits = self.wanted.why != "no_room" or budget.fits(after - budget.fixed)
         return after < self.measured and fits
 
-    async def made(self, actor: "SessionActor", calls: list[SummaryCall]) -> "Made":
+    async def made(
+        self, actor: "SessionActor", calls: list[SummaryCall], bill: Bill | None
+    ) -> "Made":
         """Ask for the summary; ``calls`` gets what was asked, whatever becomes of it.
 
         Raises:
-            ModelFailed, OverBudget: see :meth:`Summariser.run`.
+            ModelFailed, OverBudget, OverQuota, QuotaFailed: see :meth:`Summariser.run`.
         """
-        summary = await Summariser(actor.services, self.part, self.serves, calls).run()
+        summary = await Summariser(actor.services, self.part, self.serves, calls, bill).run()
         return Made(self, summary, self.conversation(summary), tuple(calls))
 
 

@@ -7,6 +7,7 @@ rest happens where the verdict arrives.
 from functools import partial
 from typing import TYPE_CHECKING
 
+from greenroom.actors.charging import charges_of, unreserve
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
 from greenroom.actors.terms import loaded_in, moved_terms, showing, terms_with
@@ -25,6 +26,7 @@ def settle(turn: "Turn", ending: Ending) -> None:
     """Commit the end; whatever it says, every call has a result and the session goes on (R175)."""
     actor = turn.actor
     actor.step(Step.STOP)
+    unreserve(turn)
     end = _settlement(turn, ending)
     header = _header(turn, actor.header, end)
     actor.commit(
@@ -32,6 +34,7 @@ def settle(turn: "Turn", ending: Ending) -> None:
         header,
         blobs=end.blobs,
         terms=_terms(turn, header),
+        charges=charges_of(turn),
         then=partial(_settled, turn, end),
     )
 
@@ -64,7 +67,11 @@ def save_failed(turn: "Turn", sealed: Sealed, error: StoreFailed) -> None:
     end = _settlement(turn, Ending("save_failed", failure.sentence, failure.code))
     header = _header(turn, sealed.header, end)
     terms = _terms(turn, header)
-    behind = actor.seal(end.records, header, blobs=end.blobs, terms=terms, behind=1)
+    unreserve(turn)
+    charges = charges_of(turn)
+    behind = actor.seal(
+        end.records, header, behind=1, blobs=end.blobs, terms=terms, charges=charges
+    )
     actor.grants = end.grants
     actor.conversation.adopt(actor.conversation.plus(end.chunks))
     actor.keep_unsaved(sealed, behind)

@@ -41,6 +41,8 @@ class Following(msgspec.Struct, frozen=True, gc=False):
     """It counts user messages and names skills; mostly it stays as it is stored."""
     blobs: dict[str, bytes]
     terms: frozenset[tuple[str, str]] | None
+    is_asked: bool
+    """A request follows it; else it does not fit."""
 
     @property
     def consumed(self) -> tuple[int, ...]:
@@ -75,7 +77,8 @@ def following(
         actor.gateway.put_back([steers.pop()])
         addition = actor.conversation.plus(results + [entry.submission.body for entry in steers])
     # What does not fit is no request: the results are kept, and room is made for them (R89).
-    request = addition.digest.of(draft.variant.frame) if draft.fits(addition) else ""
+    is_asked = draft.fits(addition)
+    request = addition.digest.of(draft.variant.frame) if is_asked else ""
     header, outcomes = actor.header, tuple([one.result for one in finished])
     record = Returned(
         actor.services.world.now(),
@@ -103,6 +106,7 @@ def following(
         None if after is header else after,
         _blobs_of(finished, unstored),
         terms,
+        is_asked,
     )
 
 

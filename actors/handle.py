@@ -274,7 +274,7 @@ class Session:
 
         Raises:
             Busy, PendingSave: the session is not idle; nothing changed (R9).
-            ModelFailed, OverBudget: no summary came that makes requests smaller; nothing changed.
+            ModelFailed, OverBudget, OverQuota: no summary came that serves; nothing changed.
             SaveFailed: it could not be written; ``flush()`` writes it (R110).
         """
         return await compact(await self._actor())

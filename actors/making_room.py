@@ -12,6 +12,7 @@ import msgspec
 import trio
 from msgspec import structs
 
+from greenroom.actors.charging import bill_of, charges_of, reserve
 from greenroom.actors.compaction_plan import Made, Plan, Wanted, planned
 from greenroom.actors.conversation import Addition, Conversation
 from greenroom.actors.drafting import Draft, Drafted, Refusal, draft_of
@@ -24,6 +25,7 @@ from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, SessionLost
 from greenroom.protocol.phase import Step
 from greenroom.protocol.record_parts import SummaryCall
+from greenroom.protocol.refusal import OverQuota, QuotaFailed
 from greenroom.store.contract import Known
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class NoRoom(msgspec.Struct, frozen=True, gc=False):
     """No room was made, and why."""
 
     why: str = "There is nothing before it that a summary would make shorter."
+    code: str = ""
+    """Where it was the tenant's quota that had no room to ask for a summary."""
 
 
 async def drafted(turn: "Turn") -> Drafted | None:
@@ -51,14 +55,14 @@ async def drafted(turn: "Turn") -> Drafted | None:
     made = await _made(turn, draft, draft.addition)
     if isinstance(made, NoRoom):
         turn.actor.step(Step.DRAFT)
-        return _as_it_is(draft, made.why)
+        return _as_it_is(draft, made)
     if await _landed(turn, made) is not None:
         return None
     # Anew, since picks are pinned against the new composition (R212).
     draft = await draft_of(turn.actor, turn.entry, turn.number)
     if isinstance(draft, Refusal):
         return draft
-    return _as_it_is(draft, "Behind the summary it still does not fit.")
+    return _as_it_is(draft, NoRoom("Behind the summary it still does not fit."))
 
 
 async def relieved(turn: "Turn", draft: Draft) -> Draft | Ending | None:
@@ -76,7 +80,9 @@ async def relieved(turn: "Turn", draft: Draft) -> Draft | Ending | None:
     if draft.fits(told):
         actor.step(Step.GO_ON)
         return draft
-    refusal = _context_full(draft, made.why, told)
+    if made.code:
+        return Ending("failed", made.why, made.code)
+    refusal = _context_full(draft, made, told)
     return Ending(refusal.end, refusal.reason, refusal.code)
 
 
@@ -123,7 +129,9 @@ async def _made(turn: "Turn", draft: Draft, told: Addition) -> Made | NoRoom:
     try:
         plan = await planned(actor, wanted)
         if isinstance(plan, Plan):
-            made = await plan.made(actor, calls)
+            made = await plan.made(actor, calls, bill_of(turn))
+    except (OverQuota, QuotaFailed) as error:
+        made = NoRoom(error.sentence, error.code)
     except GreenroomError as error:
         made = NoRoom(error.sentence)
     except BaseException as error:  # noqa: BLE001 - the host's own composer or skill source
@@ -136,13 +144,17 @@ async def _made(turn: "Turn", draft: Draft, told: Addition) -> Made | NoRoom:
     return made
 
 
-def _as_it_is(draft: Draft, why: str) -> Drafted:
-    return draft if draft.fits(draft.addition) else _context_full(draft, why, draft.addition)
+def _as_it_is(draft: Draft, made: NoRoom) -> Drafted:
+    if draft.fits(draft.addition):
+        return draft
+    if made.code:
+        return Refusal("not_sent", made.why, made.code)
+    return _context_full(draft, made, draft.addition)
 
 
-def _context_full(draft: Draft, why: str, told: Addition) -> Refusal:
+def _context_full(draft: Draft, made: NoRoom, told: Addition) -> Refusal:
     """The turn does not fit, whatever is summarised: what takes up the window (R102, P091)."""
-    return Refusal("context_full", draft.spent(told, why), "over_budget")
+    return Refusal("context_full", draft.spent(told, made.why), "over_budget")
 
 
 async def _landed(turn: "Turn", made: Made) -> Obstacle | None:
@@ -167,29 +179,38 @@ async def _landed(turn: "Turn", made: Made) -> Obstacle | None:
         slot.put(obstacle)
 
     header = structs.replace(made.header(actor.header, record), turns=turn.number)
-    actor.commit([record], header, blobs=made.plan.composed.blobs, then=judged)
+    blobs, charges = made.plan.composed.blobs, charges_of(turn)
+    actor.commit([record], header, blobs=blobs, charges=charges, then=judged)
     return await slot.get_shielded()
 
 
-async def _continued(turn: "Turn", draft: Draft, made: Made) -> Draft | None:
-    """Commit a compaction with the request that follows it in the turn (R70, R210)."""
+async def _continued(turn: "Turn", draft: Draft, made: Made) -> Draft | Ending | None:
+    """Commit a compaction with the request that follows it in the turn (R70, R210).
+
+    Where the tenant's quota has no room for that, the summary is kept all the same.
+    """
     actor, part = turn.actor, made.plan.part
     messages = actor.header.messages + turn.added - 1
     nothing = made.conversation.plus(())
-    request = nothing.digest.of(part.variant.frame)
+    after = structs.replace(
+        draft, kept=part.kept, variant=part.variant, conversation=made.conversation
+    )
+    refused = reserve(turn, after, nothing)
+    request = "" if refused else nothing.digest.of(part.variant.frame)
     record = made.record(actor, messages=messages, turn=turn.number, request=request)
     header = made.header(actor.header, record)
     actor.step(Step.OUTCOMES)
     made.adopt(actor)
     turn.relief += record.usage
     turn.ahead = 0
-    actor.sent = part.variant.system.sections
+    if not refused:
+        actor.sent = part.variant.system.sections
     saved = await turn.save(
         [record], nothing, messages=0, header=header, blobs=made.plan.composed.blobs
     )
     if not saved:
         return None
+    if refused:
+        return Ending("failed", refused.sentence, refused.code)
     actor.mapped = len(actor.conversation)
-    return structs.replace(
-        draft, kept=part.kept, variant=part.variant, conversation=actor.conversation
-    )
+    return after

@@ -7,11 +7,12 @@ import attrs
 from greenroom.actors.conversation import Conversation
 from greenroom.actors.drafting import Draft
 from greenroom.actors.models.port import Model, ModelResponse, SessionInfo
+from greenroom.actors.quotas import Reservation
 from greenroom.actors.response import checked
 from greenroom.actors.said import SAID_MAX, pass_on, plain, said_by, sentence_of
 from greenroom.actors.services import Services
 from greenroom.actors.subscribers import LiveText
-from greenroom.protocol.errors import ModelFailed
+from greenroom.protocol.errors import GreenroomError, ModelFailed
 from greenroom.protocol.identity import SessionId, TurnId, made_valid
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.record import AnyRecord, Responded
@@ -25,6 +26,10 @@ class CallSink:
     _stream: "Stream | None"
     """None: nobody reads what is said."""
     _size_max: int
+    _reserved: Reservation | None = None
+    """Where a quota counts what the call may take."""
+    refused: GreenroomError | None = None
+    """Why the call was not made again, where that is not the model's fault."""
     _live: LiveText | None = None
     """None: the call is over."""
     _size: int = 0
@@ -49,9 +54,20 @@ class CallSink:
         live.add(piece if piece.isascii() else made_valid(piece)[0])
 
     def restart(self) -> None:
-        """The call is made again, and says its answer anew."""
-        if self._live is not None:
-            self.begin()
+        """The call is made again, and says its answer anew.
+
+        Raises:
+            OverQuota, QuotaFailed: there is no room for it in the tenant's quota (R233).
+        """
+        if self._live is None:
+            return
+        if self._reserved is not None:
+            try:
+                self._reserved.again()
+            except GreenroomError as error:
+                self.refused = error
+                raise
+        self.begin()
 
     def begin(self) -> None:
         """An answer begins."""
@@ -100,11 +116,13 @@ class Stream:
             shared.live = None
             shared.progress.clear()
 
-    async def ask(self, draft: Draft, conversation: Conversation) -> ModelResponse:
+    async def ask(
+        self, draft: Draft, conversation: Conversation, reserved: Reservation | None = None
+    ) -> ModelResponse:
         """Hand the committed request to the model port, and wait for the whole answer.
 
         Raises:
-            ModelFailed: whatever the port raised, or that it returned what is no answer.
+            ModelFailed, OverQuota, QuotaFailed: see :func:`answered`.
         """
         kept = draft.kept.composition
         request = ModelRequest(
@@ -114,27 +132,42 @@ class Stream:
             conversation.messages(),
             kept.parameters,
         )
-        return await answered(draft.model, request, draft.info, self.services.limits, self)
+        limits = self.services.limits
+        return await answered(draft.model, request, draft.info, limits, self, reserved)
 
 
 async def answered(
-    model: Model, request: ModelRequest, info: SessionInfo, limits: Limits, stream: Stream | None
+    model: Model,
+    request: ModelRequest,
+    info: SessionInfo,
+    limits: Limits,
+    stream: Stream | None,
+    reserved: Reservation | None = None,
 ) -> ModelResponse:
     """Hand a request to the model port, and wait for the whole answer.
 
+    What was reserved for it is over then, in whatever way the call ends.
+
     Raises:
         ModelFailed: whatever the port raised, or that it returned what is no answer.
+        OverQuota, QuotaFailed: it would have had to be made again, and there is no room for that.
     """
-    sink = CallSink(stream, limits.response_bytes_max)
+    sink = CallSink(stream, limits.response_bytes_max, reserved)
     sink.begin()
     try:
-        response = await model.respond(request, info, sink)
+        response = checked(await model.respond(request, info, sink), request.model)
     except BaseException as error:
+        if reserved is not None:
+            reserved.failed(error)
         await pass_on(error)
+        if sink.refused is not None:
+            raise sink.refused from None
         raise _failure(error, request.model) from error
     finally:
         sink.close()
-    return checked(response, request.model)
+    if reserved is not None:
+        reserved.answered(response.usage)
+    return response
 
 
 def _failure(error: BaseException, model: str) -> ModelFailed:

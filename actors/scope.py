@@ -24,6 +24,7 @@ from greenroom.protocol.hold import Hold, Running
 from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name, check_text
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.question import Answer, Kind, Question
+from greenroom.protocol.quota import QuotaState
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.record import Imported, LegacyContext, Opened
 from greenroom.protocol.state import SessionSummary
@@ -374,6 +375,22 @@ class Scope:
         check_loop()
         check_names(self._host.services.limits, agent=agent)
         return await spend_in(self._host.services.store, self._tenant, agent, counter)
+
+    async def quota(self) -> QuotaState | None:
+        """What this tenant's quota is, what of it is charged and reserved, and when it renews.
+
+        Of a host itself: that of the tenant that sessions have which are opened there (R233).
+
+        Returns:
+            None: it has no quota.
+
+        Raises:
+            QuotaFailed: the host's own ``Policy.quota`` failed.
+            StoreDamaged: the counts cannot be read.
+        """
+        self._host.check_open()
+        await trio.lowlevel.checkpoint()
+        return self._host.services.quotas.state(self._tenant or DEFAULT_TENANT)
 
     def feed(self, *, after: Cursor | None = None) -> Feed:
         """Every numbered event of this scope, in store order, from ``after`` on (R222).

@@ -12,6 +12,7 @@ from greenroom.actors.gateway import Behind
 from greenroom.actors.holds import Holds
 from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
+from greenroom.actors.quotas import QuotaRule, Quotas
 from greenroom.actors.subscribers import Subscribers
 from greenroom.actors.titles import Titles
 from greenroom.actors.tool import Tool
@@ -26,6 +27,7 @@ from greenroom.protocol.errors import InvalidInput, UnknownModel
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.limits import Limits
+from greenroom.protocol.quota import Quota
 from greenroom.protocol.record import AnyRecord
 from greenroom.protocol.skill import SkillSummary
 from greenroom.store.contract import Store
@@ -56,6 +58,10 @@ class Policy:
     """Sessions with queued messages go on when the host opens, one after the other."""
     approval_seconds: float | None = None
     """How long a call waits for its approval; then it counts as declined. None: for ever (R223)."""
+    quota: QuotaRule = None
+    """What each tenant may spend, or a function that gives a tenant's quota by its name, asked
+    whenever something is to be spent; it must be quick. None: no cap. What was spent while a tenant
+    had no quota is not counted (R233)."""
 
     titles: str | None = None
     """Which of the host's models makes titles of sessions that have none, beside their turns; None:
@@ -72,6 +78,13 @@ class Policy:
             )
         if not isinstance(self.titles, str | None):
             raise InvalidInput("Policy.titles is the name of a model, or None.", what="titles")
+        quota: object = self.quota
+        if not (quota is None or isinstance(quota, Quota) or callable(quota)):
+            raise InvalidInput(
+                f"Policy.quota is a Quota or gives one by a tenant's name; it is no "
+                f"{type(quota).__name__}.",
+                what="quota",
+            )
 
 
 @attrs.define(eq=False, slots=True)
@@ -120,6 +133,12 @@ class Services:
     """Which turn waits for which session."""
     commitments: Commitments = attrs.field(factory=Commitments)
     """What turns commit to, shared by those for which it is equal."""
+    quotas: Quotas = attrs.field(
+        default=attrs.Factory(
+            lambda self: Quotas(self.policy.quota, self.store, self.world), takes_self=True
+        )
+    )
+    """What tenants may spend, and did."""
     failed: Callable[[SessionId], None] | None = None
     """Told of a session whose actor failed, so that what is queued there can go on."""
     closing: bool = False

@@ -11,6 +11,7 @@ from functools import partial
 import attrs
 import trio
 
+from greenroom.actors.charging import close_bill
 from greenroom.actors.conversation import Conversation
 from greenroom.actors.due import Told
 from greenroom.actors.gateway import Gateway, Waiting
@@ -43,6 +44,7 @@ from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId, SessionId
 from greenroom.protocol.phase import BUSY, SAVING_PHASES, TABLE, Phase, Step, after
 from greenroom.protocol.prompt_checkpoint import NamedSections
+from greenroom.protocol.quota import Charge
 from greenroom.protocol.record import AnyRecord
 from greenroom.store.contract import Commit, Committed, CommitVerdict, Failed, Gone, KeyEntry, Known
 
@@ -123,11 +125,12 @@ class SessionActor:
         self,
         records: Sequence[AnyRecord],
         header: Header | None = None,
-        *,
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
         blobs: Mapping[str, bytes] | None = None,
         terms: frozenset[tuple[str, str]] | None = None,
+        charges: tuple[Charge, ...] = (),
+        *,
         behind: int = 0,
     ) -> Sealed:
         """One boundary as one commit; ``behind`` counts sealed commits that come before it."""
@@ -141,6 +144,7 @@ class SessionActor:
             keys,
             blobs or {},
             terms=terms,
+            charges=charges,
         )
         before = self.pending.last.header if behind and self.pending else self.header
         return Sealed(commit, tuple(records), header or before)
@@ -154,6 +158,7 @@ class SessionActor:
         keys: tuple[KeyEntry, ...] = (),
         blobs: Mapping[str, bytes] | None = None,
         terms: frozenset[tuple[str, str]] | None = None,
+        charges: tuple[Charge, ...] = (),
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
     ) -> Saving:
         """Seal one boundary and offer it, behind whatever of this session is on its way (R91).
@@ -162,32 +167,30 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
+        told = (consumed, keys, blobs, terms, charges)
         if not self._saving:
-            saving.sealed = self.seal(
-                records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
-            )
+            saving.sealed = self.seal(records, header, *told)
             self._offer(saving)
-            return saving
-        seal = partial(self.seal, records, consumed=consumed, keys=keys, blobs=blobs, terms=terms)
-        self._behind.append(Behind(saving, seal, header))
+        else:
+            self._behind.append(Behind(saving, lambda now: self.seal(records, now, *told), header))
         return saving
 
-    def commit_beside(self, change: Change) -> Saving:
+    def commit_beside(self, change: Change, charges: tuple[Charge, ...] = ()) -> Saving:
         """Commit what is of no turn, and may come between two commits of one (R91).
 
         What waits behind it is written with the change, though it was made without; and if it
         cannot be written, nothing is lost by going on without it.
         """
-        boundary = Behind(Saving(None, change), partial(self._changed, change), None)
+        boundary = Behind(Saving(None, change), partial(self._changed, change, charges), None)
         if self._saving:
             self._behind.append(boundary)
         else:
             self._offer(boundary.seal())
         return boundary.saving
 
-    def _changed(self, change: Change, _: Header | None) -> Sealed:
+    def _changed(self, change: Change, charges: tuple[Charge, ...], _: Header | None) -> Sealed:
         record, header = change(self.header)
-        return self.seal([record], header)
+        return self.seal([record], header, charges=charges)
 
     def join(
         self,
@@ -195,11 +198,12 @@ class SessionActor:
         header: Header | None = None,
         *,
         consumed: tuple[int, ...] = (),
+        charges: tuple[Charge, ...] = (),
     ) -> None:
         """Keep it behind what is not on disk yet, to be written with that (R91)."""
         # The first of that may be on disk by now, while its flush has not heard of it.
         behind = self.pending.last.commit.expect_head + 1 - self.head
-        self.keep_unsaved(self.seal(records, header, consumed=consumed, behind=behind))
+        self.keep_unsaved(self.seal(records, header, consumed, charges=charges, behind=behind))
 
     def save(self, sealed: Sealed) -> Saving:
         """Offer a commit that was sealed before: again, and unchanged."""
@@ -321,6 +325,8 @@ class SessionActor:
             await turn.run()
         except Exception as error:  # noqa: BLE001 - it is this session's, and nobody else's
             self.fail(error)
+        finally:
+            close_bill(turn)
 
     def turn_over(self) -> None:
         """The turn is settled, or kept unsaved: the next may begin."""

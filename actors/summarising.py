@@ -12,9 +12,11 @@ import attrs
 import msgspec
 import trio
 
+from greenroom.actors.charging import worst_of_request
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.model_call import answered
 from greenroom.actors.models.port import Model, ModelResponse, SessionInfo
+from greenroom.actors.quotas import Bill
 from greenroom.actors.response import answer_of
 from greenroom.actors.services import Services
 from greenroom.protocol.budget import TokenEstimate
@@ -66,6 +68,8 @@ class Summariser:
     serves: Callable[[str], bool]
     """Whether a summary of the whole part is worth to be taken (R109)."""
     calls: list[SummaryCall] = attrs.field(factory=list)
+    bill: Bill | None = None
+    """Where the tenant has a quota."""
     _pieces: Pieces = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -79,6 +83,7 @@ class Summariser:
         Raises:
             ModelFailed: the model failed, or did not answer with a summary, as often as it may.
             OverBudget: what it answered made nothing shorter; or one message is too large (R210).
+            OverQuota, QuotaFailed: the tenant's quota has no room to ask, or to ask once more.
         """
         part, wording = self.part, self.part.wording
         room = part.variant.budget.room
@@ -132,9 +137,13 @@ class Summariser:
         raise fault
 
     async def _answer(self, request: ModelRequest) -> ModelResponse:
-        limits = self.services.limits
+        limits, part = self.services.limits, self.part
+        reserved = None
+        if self.bill is not None:
+            worst = worst_of_request(request, part.model.capabilities, limits)
+            reserved = self.bill.reserve(worst)
         with trio.move_on_after(limits.model_seconds_max):
-            return await answered(self.part.model, request, self.part.info, limits, None)
+            return await answered(part.model, request, part.info, limits, None, reserved)
         raise ModelFailed(f"The model did not summarise within {limits.model_seconds_max:g} s.")
 
     def _taken(self, response: ModelResponse, until: int, room: int) -> str:

@@ -2,8 +2,8 @@
 
 ::
 
-    draft      what is sent is known, and that it fits, behind a COMMIT of its own where room had
-               to be made; a refusal ends here, `not sent`
+    draft      what is sent is known, that it fits, and that it is paid for, behind a COMMIT of its
+               own where room had to be made; a refusal ends here, `not sent`
     dispatch   COMMIT message, snapshot, checkpoint, open turn, the request's digest -> the model
     round      COMMIT the response (before tools that write) -> tools -> COMMIT outcomes, steers,
                the next request's digest -> the model
@@ -14,13 +14,14 @@ A response whose tools only read shares the commit of its outcomes, since nothin
 between them (R83): a turn with one reading tool is three commits.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import trio
 from msgspec import structs
 
+from greenroom.actors.charging import charges_of, reserve
 from greenroom.actors.context import context_of
 from greenroom.actors.conversation import Addition
 from greenroom.actors.dispatching import dispatch
@@ -34,6 +35,7 @@ from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.parking import ask, go_on
 from greenroom.actors.pending import Obstacle, Sealed
+from greenroom.actors.quotas import Bill, Reservation
 from greenroom.actors.response import Reply, answer_of, is_empty
 from greenroom.actors.round import Round
 from greenroom.actors.said import pass_on, said_by, sentence_of
@@ -49,6 +51,7 @@ from greenroom.protocol.question import Asking
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import Answered, AnyRecord, Asked, Dispatched
 from greenroom.protocol.record_parts import SummaryCall
+from greenroom.protocol.refusal import OverQuota, QuotaFailed
 from greenroom.protocol.usage import Usage
 from greenroom.protocol.wording import wording_of
 from greenroom.store.contract import KeyEntry, Known
@@ -99,6 +102,10 @@ class Turn:
     """Tokens of the conversation before it; 0 once that was compacted."""
     context: ToolContext[Any] | None = None
     """What its tools are given, once one of them was called."""
+    bill: Bill | None = None
+    """What it is charged with, while it runs; None: its tenant has no quota."""
+    reserved: Reservation | None = None
+    """The worst case of its next request, or of the one that is out."""
     _scope: trio.CancelScope | None = attrs.field(factory=trio.CancelScope)
     """None while the turn is parked: nothing of it runs."""
     _stop: Ending | None = None
@@ -224,6 +231,8 @@ class Turn:
         if isinstance(draft, Refusal):
             return Ending(draft.end, draft.reason, draft.code)
         await trio.lowlevel.checkpoint_if_cancelled()
+        if refused := reserve(self, draft, draft.addition, turns=1):
+            return Ending("not_sent", refused.sentence, refused.code)
         if not await dispatch(self, draft):
             return None
         self.stream = Stream(actor.services, actor.id, self.number)
@@ -240,12 +249,12 @@ class Turn:
                     return with_room
                 draft = with_room
             try:
-                response = await stream.ask(draft, actor.conversation)
+                response = await stream.ask(draft, actor.conversation, self.reserved)
                 self.usage += response.usage
                 if is_empty(response):
                     return ending_without_answer(response)
                 answer = self._answered(response, stream)
-            except ModelFailed as error:
+            except (ModelFailed, OverQuota, QuotaFailed) as error:
                 return Ending("failed", sentence_of(error), error.code)
             if not answer.calls:
                 return last_of(answer, response)
@@ -261,7 +270,7 @@ class Turn:
         self,
         records: list[AnyRecord],
         header: Header,
-        blobs: dict[str, bytes] | None = None,
+        blobs: Mapping[str, bytes] | None = None,
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
         terms: frozenset[tuple[str, str]] | None = None,
     ) -> Slot[Obstacle | None]:
@@ -282,6 +291,7 @@ class Turn:
             keys=entry.keys,
             blobs=blobs,
             terms=terms,
+            charges=charges_of(self),
             then=then,
         )
 
@@ -330,6 +340,9 @@ class Turn:
         next_ = following(actor, draft, this, self.number, self.round, most)
         if isinstance(next_, Ending):
             return next_
+        if next_.is_asked and (refused := reserve(self, draft, next_.addition)):
+            actor.gateway.put_back(next_.steers)
+            return Ending("failed", refused.sentence, refused.code)
         actor.step(Step.OUTCOMES)
         self.absorbed += next_.steers
         self.open = None
@@ -356,7 +369,7 @@ class Turn:
         header: Header | None = None,
         consumed: tuple[int, ...] = (),
         keys: tuple[KeyEntry, ...] = (),
-        blobs: dict[str, bytes] | None = None,
+        blobs: Mapping[str, bytes] | None = None,
         terms: frozenset[tuple[str, str]] | None = None,
     ) -> bool:
         """Commit a boundary inside the turn; on failure the turn is settled in memory (R206).
@@ -365,7 +378,13 @@ class Turn:
         """
         actor = self.actor
         saving = actor.commit(
-            records, header, consumed=consumed, keys=keys, blobs=blobs, terms=terms
+            records,
+            header,
+            consumed=consumed,
+            keys=keys,
+            blobs=blobs,
+            terms=terms,
+            charges=charges_of(self),
         )
         error = await saving.get_shielded()
         if isinstance(error, SessionLost):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
+from greenroom.actors.charging import unreserve
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.settling import Ending
 from greenroom.protocol.account import outcome_of_refusal
@@ -30,6 +31,7 @@ _TOLD: Final = frozenset({"cancelled", "context_full"})
 def settle_unsent(turn: "Turn", ending: Ending) -> None:
     """Keep the submission, marked so, with the reason."""
     actor, message = turn.actor, turn.entry.submission.message
+    unreserve(turn)
     if ending.end == "interrupted" and turn.entry.seq is not None:
         # The host stops, and nothing of the turn is committed: its message waits on (R199).
         actor.gateway.put_back([turn.entry])

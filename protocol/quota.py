@@ -93,9 +93,9 @@ def day_of(at: int) -> int:
 
 def first_day(day: int, per: Per) -> int:
     """The first day of the period in which a day is."""
-    return (
-        day if per == "day" else date.fromordinal(_EPOCH + day).replace(day=1).toordinal() - _EPOCH
-    )
+    if per == "day":
+        return day
+    return date.fromordinal(_EPOCH + day).replace(day=1).toordinal() - _EPOCH
 
 
 def day_after(day: int, per: Per) -> int:

@@ -1,4 +1,4 @@
-"""What keeps something from being brought in or taken out: a contributor, a plugin, a session."""
+"""Refusals of one part each: of installing contributors and plugins, of exports, of spending."""
 
 from greenroom.protocol.errors import InvalidInput, OverBudget, Refused
 
@@ -110,4 +110,4 @@ class QuotaFailed(Refused):
 
     code = "quota_failed"
     status = 503
-    way_out = "Mend the function that the host gives as Policy.quota; then send it again."
+    way_out = "Mend the function that is given as Policy.quota; then send it again."

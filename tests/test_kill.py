@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.actors import open_host
+from greenroom.actors import Policy, open_host
 from greenroom.actors.models.scripted import Looping
 from greenroom.protocol.message import ToolMessage
+from greenroom.protocol.quota import NOTHING, Quota, Spent
 from greenroom.store import open_lmdb
 from tests.actors.stage import workspace
 
@@ -20,8 +21,10 @@ import sys, trio
 from pathlib import Path
 from greenroom.actors import open_host, tool
 from greenroom.actors.models.scripted import Looping, Stalled, call, scripted
+from greenroom.actors import ModelResponse, Policy, Workspace
 from greenroom.protocol.agent import AgentDeclaration
-from greenroom.actors import Workspace
+from greenroom.protocol.quota import Quota
+from greenroom.protocol.usage import Usage
 
 path = Path(sys.argv[1])
 work = Workspace.build(agents=[AgentDeclaration(name="support", prompt="You help.", model="m")])
@@ -94,6 +97,24 @@ async def main():
             await host.import_session(f"s{number}", lines)
             say(f"imported {number}")
         await host.import_session("half", half())
+trio.run(main)
+"""
+
+
+SPENDS = """
+async def main():
+    used = ModelResponse("Hi.", usage=Usage(input=100, cache_read=900))
+    model = scripted(used, used, Stalled(trio.Event(), "never"))
+    policy = Policy(quota=Quota(tokens=1_000_000))
+    async with open_host(path, workspace=work, models={"m": model}, policy=policy) as host:
+        session = await host.session("ann", agent="support")
+        await session.ask("one")
+        await session.ask("two")
+        await session.prompt("three")
+        while len(model.requests) < 3:
+            await trio.sleep(0)
+        say((await host.quota()).reserved.tokens)
+        await killed()
 trio.run(main)
 """
 
@@ -205,3 +226,16 @@ async def test_a_killed_import_leaves_a_whole_session_or_nothing(
             assert (await (await host.session(key)).export().all())[1:-1] == lines[1:-1]
         left = await host.import_session("half", lines)
         assert (await left.ask("And then?")).end == "done"
+
+
+async def test_what_was_charged_is_charged_after_a_kill(tmp_path: Path) -> None:
+    """R233, P184: to the token; and a request that was out counts with its worst case."""
+    said = kill_when(SPENDS, tmp_path / "store", "ready")
+    policy = Policy(quota=Quota(tokens=1_000_000))
+    models = {"m": Looping(("Hi.",))}
+    work = workspace()
+    async with open_host(tmp_path / "store", workspace=work, models=models, policy=policy) as host:
+        # Of all days, since one may have ended meanwhile.
+        charged = sum(host.services.store.charged("default").values(), NOTHING)
+        assert charged == Spent(2_000 + int(said[0]), 3)
+        assert getattr(await host.quota(), "reserved", None) == NOTHING

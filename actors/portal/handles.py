@@ -79,6 +79,7 @@ class ScopeTable(Handle[S_co]):
     holds = Lists(TrioScope.holds)
     turns = Lists(TrioScope.turns)
     spend = Asked(TrioScope.spend)
+    quota = Asked(TrioScope.quota)
     feed = Follows(TrioScope.feed)
 
 
