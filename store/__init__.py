@@ -28,16 +28,15 @@ from greenroom.store.contract import (
     QueueEntry,
     QueueIsFull,
     Release,
-    Space,
     Standing,
     Store,
     Stored,
-    StoreStatistics,
     Verdict,
 )
 from greenroom.store.embedded import EmbeddedStore, open_lmdb
 from greenroom.store.environment import Options
 from greenroom.store.faults import Faults
+from greenroom.store.figures import Space, StoreStatistics
 from greenroom.store.memory import MemoryStore, open_memory
 
 __all__ = [

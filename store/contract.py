@@ -24,6 +24,7 @@ import msgspec
 from greenroom.protocol.errors import StoreFailed
 from greenroom.protocol.identity import SessionId
 from greenroom.protocol.quota import Charge, Spent
+from greenroom.store.figures import Space, StoreStatistics
 
 # --- operations: what may be offered -----------------------------------------------------------
 
@@ -283,30 +284,6 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
 
     number: int
     entry: bytes
-
-
-class Space(msgspec.Struct, frozen=True, gc=False):
-    """What the store takes on disk, in bytes."""
-
-    used: int
-    live: int
-    reclaimable: int
-    map_size: int
-    disk_free: int
-
-
-class StoreStatistics(msgspec.Struct, frozen=True, gc=False):
-    """What the store did since it was opened."""
-
-    operations: int
-    commits: int
-    transactions: int
-    """Each is one durable flush; operations / transactions is the size of a group."""
-    failed: int
-    largest_group: int
-    waiting: int
-    records_bytes: int
-    """Bytes of records written by commits and enqueues."""
 
 
 class Store(Protocol):

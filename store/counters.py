@@ -2,7 +2,7 @@
 
 import attrs
 
-from greenroom.store.contract import StoreStatistics
+from greenroom.store.figures import StoreStatistics
 from greenroom.store.group import Group
 from greenroom.store.transaction import Transaction
 

@@ -10,7 +10,7 @@ from typing import Any
 import trio
 
 from greenroom.protocol.errors import StoreUnavailable
-from greenroom.store.contract import Operation, Space, StoreStatistics
+from greenroom.store.contract import Operation
 from greenroom.store.environment import (
     DEFAULT_OPTIONS,
     Environment,
@@ -19,6 +19,7 @@ from greenroom.store.environment import (
     open_environment,
 )
 from greenroom.store.erasure import unfinished
+from greenroom.store.figures import Space, StoreStatistics
 from greenroom.store.group import Group
 from greenroom.store.history import Reads
 from greenroom.store.writer import Writer

@@ -26,8 +26,8 @@ from greenroom.protocol.errors import (
     StoreUnavailable,
 )
 from greenroom.store import folder as folders
-from greenroom.store.contract import Space
 from greenroom.store.envelope import Kind, seal, unseal_as
+from greenroom.store.figures import Space
 from greenroom.store.owner import OWNER_FILE, Owner, taken
 from greenroom.store.schema import (
     FORMAT,

@@ -13,9 +13,10 @@ from typing import Any, Final
 import trio
 
 from greenroom.protocol.errors import SaveFailed, StoreClosed, StoreFailed
-from greenroom.store.contract import Failed, Operation, Space, StoreStatistics
+from greenroom.store.contract import Failed, Operation
 from greenroom.store.counters import Counters
 from greenroom.store.faults import Faults
+from greenroom.store.figures import Space, StoreStatistics
 from greenroom.store.group import WAITING_MAX, Finish, Group
 from greenroom.store.history import Reads
 from greenroom.store.memory_tables import MemoryTables
