@@ -17,6 +17,7 @@ from greenroom.actors.interrupted import settle_interrupted
 from greenroom.actors.restoring import restore_parked
 from greenroom.actors.services import Services
 from greenroom.actors.session import SessionActor
+from greenroom.actors.terms import with_revisions
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.encoding import (
     decode_header,
@@ -90,7 +91,7 @@ def _read_back(
     if tally.opened is None:
         raise StoreDamaged(f"The session {session} has no first record.")
     check_anchors(tally.snapshots, tally.users)
-    header = decode_header(claimed.header)
+    header = with_revisions(decode_header(claimed.header), records)
     header = structs.replace(
         header,
         users=tally.users,

@@ -19,8 +19,9 @@ from greenroom.protocol.encoding import (
     encode_records,
 )
 from greenroom.protocol.errors import Missing, SessionLost
+from greenroom.protocol.filter import Term, composition_terms
 from greenroom.protocol.header import Header
-from greenroom.protocol.identity import SessionId, SkillId, TurnId
+from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.parked import open_in, parked_of, questions_of
 from greenroom.protocol.question import Answer, Asking, Question, fits, in_time
@@ -57,8 +58,8 @@ async def answer_stored(
     claimed = await _claimed(store, session)
     try:
         records = [r for entry in store.read(session) for r in decode_records(entry.records)]
-        shown = _kept_skills(store, decode_header(claimed.header))
-        answering = _answering(session, claimed, records, name, answer, world.now(), shown)
+        kept = _kept_terms(store, decode_header(claimed.header))
+        answering = _answering(session, claimed, records, name, answer, world.now(), kept)
         if answering is not None:
             commit, record = answering
             await _committed(store, commit)
@@ -78,7 +79,7 @@ def _answering(
     name: str,
     answer: Answer,
     now: int,
-    shown: tuple[SkillId, ...],
+    kept: frozenset[Term],
 ) -> tuple[Commit, Answered] | None:
     """The commit of an answer and its record; None where nobody waits for it."""
     header = decode_header(claimed.header)
@@ -102,7 +103,7 @@ def _answering(
         encode_records([record]),
         encode_header(header),
         blobs=blobs,
-        terms=terms_of(session, header, shown, left),
+        terms=terms_of(session, header, kept, left),
     )
     return commit, record
 
@@ -118,11 +119,11 @@ def _waiting(records: list[AnyRecord], header: Header) -> dict[str, tuple[TurnId
     return {one.id: (start.turn, one) for one in asking}
 
 
-def _kept_skills(store: Store, header: Header) -> tuple[SkillId, ...]:
-    """The skills of the session's kept prompt, which the index goes on to name."""
+def _kept_terms(store: Store, header: Header) -> frozenset[Term]:
+    """What the session's kept prompt shows, which the index goes on to name."""
     if header.composition is None:
-        return ()
-    return tuple([skill.id for skill in composition_from(header.composition, store.blob).skills])
+        return frozenset()
+    return composition_terms(composition_from(header.composition, store.blob))
 
 
 async def _claimed(store: Store, session: SessionId) -> Claimed:

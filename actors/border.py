@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from greenroom.actors.models.port import Capabilities, Model
 from greenroom.actors.workspace import Workspace
 from greenroom.protocol.errors import InvalidInput, Rewound, SameName
+from greenroom.protocol.filter import Filter
 from greenroom.protocol.identity import check_name, check_text
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.receipt import Cursor
@@ -71,6 +72,25 @@ def check_title(title: object, limits: Limits) -> None:
     check_text(title, "title", limits.title_bytes_max)
     if any(map(is_break, title)):
         raise InvalidInput("A title is one line, without control characters.", what="title")
+
+
+def check_filter(
+    limits: Limits,
+    tenant: str | None,
+    *,
+    skill: str | None = None,
+    labels: object = None,
+    **names: str | None,
+) -> Filter:
+    """Which sessions are meant, by the parts of a :class:`Filter`.
+
+    Raises:
+        InvalidInput, TooLarge: a name or a label that cannot be stored.
+    """
+    check_names(limits, skill=skill, **names)
+    # Skills lie below this folder, made in code or not.
+    skill = f"skills/{skill}" if skill is not None and "/" not in skill else skill
+    return Filter(tenant=tenant, skill=skill, labels=check_labels(labels, limits), **names)
 
 
 def check_number(number: object, what: str) -> int:

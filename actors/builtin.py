@@ -55,9 +55,10 @@ async def load_skill(context: ToolContext[object], name: str) -> Output:
     around = _surroundings(context)
     kept = around.kept_skill(name)
     if kept is not None:
-        return Output(shown_pinned(kept), skill=kept.id)
+        return Output(shown_pinned(kept), skill=kept.id, revision=kept.revision)
     package = await _current(around, _given(around, name))
-    return Output(shown_package(package), skill=package.summary.id)
+    revision = package_revision(package.files)
+    return Output(shown_package(package), skill=package.summary.id, revision=revision)
 
 
 def shown_package(package: SkillPackage) -> str:
@@ -99,11 +100,11 @@ async def read_object(
         length: how many bytes to read.
     """
     around = _surroundings(context)
-    data, what, skill = around.object(path), path, None
+    data, what, skill, revision = around.object(path), path, None, ""
     if data is None:
-        data, what, skill = await _skill_file(around, path)
+        data, what, skill, revision = await _skill_file(around, path)
     part = range_of(data, start, length, path)
-    return Output(shown_range(part, what), part.mended, skill=skill)
+    return Output(shown_range(part, what), part.mended, skill=skill, revision=revision)
 
 
 def shown_file(data: bytes, path: str, revision: str) -> str:
@@ -115,8 +116,8 @@ def _of_kept(path: str, revision: str) -> str:
     return f"{path}, kept revision {revision}"
 
 
-async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str, SkillId]:
-    """A file of a skill, what to call it, and whose it is; of a kept revision first (R202)."""
+async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str, SkillId, str]:
+    """A file of a skill, what to call it, whose and of which revision; a kept one first (R202)."""
     places = [i for i, sign in enumerate(path) if sign == "/"]
     for place in reversed(places[:_NAMES_MAX]):
         skill, file = path[:place], path[place + 1 :]
@@ -125,14 +126,15 @@ async def _skill_file(around: Surroundings, path: str) -> tuple[bytes, str, Skil
             data = around.kept_file(kept, file)
             if data is None:
                 raise ToolFailed(_no_file(kept.name, file, kept.paths))
-            return data, _of_kept(path, kept.revision), kept.id
+            return data, _of_kept(path, kept.revision), kept.id, kept.revision
         found = _matches(around.skills(), skill)
         if found:
             package = await _current(around, _only(found, skill))
             if file not in package.files:
                 raise ToolFailed(_no_file(package.summary.name, file, tuple(package.files)))
-            what = f"{path}, current revision {package_revision(package.files)}"
-            return package.files[file], what, package.summary.id
+            revision = package_revision(package.files)
+            what = f"{path}, current revision {revision}"
+            return package.files[file], what, package.summary.id, revision
     raise ToolFailed(f"There is no result and no skill file {quoted(path, PATH_MAX)} to read here.")
 
 

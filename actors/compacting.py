@@ -4,7 +4,7 @@ The work is done in the task of the caller, so cancelling the call cancels it an
 as it was (R110). While it is done the session is busy, and what arrives is queued behind it (R212).
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -20,6 +20,7 @@ from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.opening import made_runs
 from greenroom.actors.pending import Obstacle, Sealed, raised
 from greenroom.actors.preparing import Composed, compose
+from greenroom.actors.terms import moved_terms
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import HostClosed, Missing, ModelFailed, SaveFailed, SessionLost
 from greenroom.protocol.header import Header
@@ -134,7 +135,7 @@ async def _land(
     record = made.record(actor, messages=actor.header.messages)
     header = made.header(actor.header, record)
     adopt = partial(made.adopt, actor)
-    await _save(actor, record, header, plan.composed.blobs, adopt, charges)
+    await _save(actor, record, header, plan.composed, adopt, charges)
     return Compaction(
         "compacted",
         record.before,
@@ -181,7 +182,7 @@ async def _take(actor: "SessionActor", composed: Composed) -> bool:
         actor.kept, actor.conversation = kept, conversation
         actor.told.composed(actor.services.generation)
 
-    await _save(actor, record, header, composed.blobs, adopt)
+    await _save(actor, record, header, composed, adopt)
     return True
 
 
@@ -192,7 +193,7 @@ async def _save(
     actor: "SessionActor",
     record: AnyRecord,
     header: Header,
-    blobs: Mapping[str, bytes],
+    composed: Composed,
     adopt: Callable[[], None],
     charges: tuple[Charge, ...] = (),
 ) -> None:
@@ -217,7 +218,8 @@ async def _save(
         actor.services.settled.ring()
         slot.put(obstacle)
 
-    actor.commit([record], header, blobs=blobs, charges=charges, then=judged)
+    terms, blobs = moved_terms(actor, header, composed.kept), composed.blobs
+    actor.commit([record], header, blobs=blobs, terms=terms, charges=charges, then=judged)
     error = await slot.get_shielded()
     if isinstance(error, SessionLost):
         raise error

@@ -28,9 +28,10 @@ async def dispatch(turn: "Turn", draft: Draft) -> bool:
         with_person=draft.record.with_person,
         gates=draft.record.gates,
         withdrawals=draft.withdrawals,
+        indexed=actor.header.indexed or 1,
     )
     if draft.record.skills:
-        header = showing(header, [use.id for use in draft.record.skills])
+        header = showing(header, [(use.id, use.revision) for use in draft.record.skills])
     terms = moved_terms(actor, header, draft.kept)
     saving = turn.commit_own([draft.record], header, draft.blobs, terms=terms)
     error = await saving.get_shielded()

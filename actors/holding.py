@@ -6,20 +6,18 @@ one after the other, at a bounded rate: a hundred thousand at once would be one 
 """
 
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, get_args
 
 import trio
 from msgspec import structs
 
-from greenroom.actors.border import check_labels, check_names
-from greenroom.actors.concerned import concerned
 from greenroom.actors.holds import concerns, keeps_still
 from greenroom.actors.services import Services
 from greenroom.actors.terms import ANSWER, WAITING
 from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
 from greenroom.protocol.errors import GreenroomError, InvalidInput, Missing, StoreFailed
+from greenroom.protocol.filter import Filter
 from greenroom.protocol.hold import HOLD, WITHDRAWAL, Hold, Running, encode_hold
 from greenroom.protocol.identity import SessionId, check_name
 from greenroom.protocol.journal import HoldLifted, HoldPlaced, encode_intervention
@@ -34,23 +32,13 @@ _log: Final = logging.getLogger("greenroom")
 
 
 def new_hold(
-    world: World,
-    limits: Limits,
-    tenant: str | None,
-    *,
-    skill: str | None,
-    agent: str | None,
-    labels: Mapping[str, str] | None,
-    running: Running,
-    reason: str,
-    by: str,
+    world: World, limits: Limits, asked: Filter, *, running: Running, reason: str, by: str
 ) -> Hold:
-    """A hold that can be placed.
+    """A hold that can be placed; what it asks for was checked.
 
     Raises:
-        InvalidInput, TooLarge: a name, a label or a text that cannot be kept.
+        InvalidInput, TooLarge: a name or a text that cannot be kept.
     """
-    check_names(limits, skill=skill, agent=agent, tenant=tenant)
     check_name(by, "name of who holds", limits)
     check_name(reason, "reason of a hold", limits)
     if running not in get_args(Running):
@@ -61,11 +49,7 @@ def new_hold(
         by=by,
         reason=reason,
         running=running,
-        tenant=tenant,
-        # Skills lie below this folder, made in code or not.
-        skill=f"skills/{skill}" if skill is not None and "/" not in skill else skill,
-        agent=agent,
-        labels=check_labels(labels, limits),
+        **structs.asdict(asked),
     )
 
 
@@ -166,18 +150,12 @@ def no_hold(name: str) -> Missing:
     return Missing(f"There is no hold {name!r} in force.", way_out=way_out, hold=name)
 
 
-def binding(services: Services, hold: Hold) -> list[str]:
-    """The agents to which the skill of a hold is bound now."""
-    agents = services.workspace.agents.values()
-    return [agent.name for agent in agents if hold.skill in agent.skills]
-
-
-async def count(services: Services, hold: Hold) -> int | None:
-    """How many sessions a hold concerns, from the index; None if that cannot be read now."""
+async def count(services: Services, asked: Filter) -> int | None:
+    """How many sessions are meant, from the index; None if that cannot be read now."""
     try:
-        return len(await concerned(services.store, hold, binding(services, hold)))
+        return await services.index.count(asked, services.workspace.agents)
     except StoreFailed as error:
-        _log.error("The sessions of a hold cannot be counted: %s", error)
+        _log.error("The sessions that are concerned cannot be counted: %s", error)
         return None
 
 
@@ -192,7 +170,7 @@ async def resume(host: "Host", hold: Hold) -> None:
 async def _resume(host: "Host", hold: Hold) -> None:
     services = host.services
     live = [actor.id for actor in services.actors.values() if actor.phase is Phase.HELD]
-    among = await concerned(services.store, hold, binding(services, hold))
+    among = await services.index.all(hold, services.workspace.agents)
     waiting = frozenset(services.store.find(WAITING, ANSWER))
     pace = 1 / services.limits.resumed_per_second
     for session in dict.fromkeys([*live, *among]):

@@ -1,8 +1,8 @@
 """Holding sessions of a store that no host holds: in force with the next host that opens it."""
 
-from greenroom.actors.concerned import concerned
 from greenroom.actors.holding import lifting, no_hold, placing, written
 from greenroom.actors.holds import Holds
+from greenroom.actors.index import Index
 from greenroom.actors.waiting import Slot
 from greenroom.actors.world import World
 from greenroom.protocol.hold import Hold
@@ -13,8 +13,8 @@ from greenroom.store.contract import Enter, OtherVerdict, Store
 async def place_stored(store: Store, hold: Hold) -> int:
     """Put a hold into a store; how many of its sessions the index knows to be concerned.
 
-    To which agents a skill is bound only a workspace can tell: sessions that have no kept prompt
-    yet are held by it, and not counted here.
+    What is bound to an agent, a skill or a model, only a workspace can tell: sessions that have no
+    kept prompt yet are held by it, and not counted here.
 
     Raises:
         TooLarge: as many as may be are in force.
@@ -22,7 +22,7 @@ async def place_stored(store: Store, hold: Hold) -> int:
     """
     Holds.stored(store).check_room(DEFAULT_LIMITS)
     await _entered(store, placing(hold), hold.id)
-    return len(await concerned(store, hold))
+    return await Index(store).count(hold)
 
 
 async def lift_stored(

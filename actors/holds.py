@@ -4,17 +4,19 @@ No session is marked: a hold is asked about when a turn would begin or go on. Wh
 that costs a look.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from greenroom.actors.kept_prompt import Kept
-from greenroom.actors.terms import kept_skills
+from greenroom.actors.index import bound_terms
+from greenroom.actors.terms import kept_terms
 from greenroom.protocol.command import Pick
-from greenroom.protocol.errors import Held, StoreDamaged, TooLarge
+from greenroom.protocol.errors import Held, TooLarge
+from greenroom.protocol.filter import SKILL, Filter, Term, header_terms, is_concerned
 from greenroom.protocol.header import Header
-from greenroom.protocol.hold import HOLD, WITHDRAWAL, Hold, decode_hold, is_concerned
+from greenroom.protocol.hold import HOLD, WITHDRAWAL, Hold, decode_hold
 from greenroom.protocol.identity import SessionId, SkillId
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.phase import Phase, Step
@@ -67,16 +69,10 @@ class Holds:
             bound = limits.holds_max
             raise TooLarge(f"There are {bound:,} holds in force, their bound.", bound=bound)
 
-    def first_on(
-        self,
-        session: SessionId,
-        agent: str,
-        labels: Mapping[str, str],
-        shown: Collection[SkillId],
-    ) -> Hold | None:
-        """The first hold that concerns a session."""
+    def first_on(self, session: SessionId, terms: AbstractSet[Term]) -> Hold | None:
+        """The first hold that concerns a session that is and shows this."""
         for hold in self.in_force:
-            if is_concerned(hold, session, agent, labels, shown):
+            if is_concerned(hold, session, terms):
                 return hold
         return None
 
@@ -94,33 +90,24 @@ def hold_on(actor: "SessionActor", picks: Iterable[Pick] | None = None) -> Hold 
         # A parked turn goes on whatever is queued behind it.
         first = None if actor.phase is Phase.PARKED else actor.gateway.first
         picks = _NONE if first is None else first.submission.picks
-    shown = _shown(actor.services, actor.header, actor.kept, [pick.id for pick in picks])
-    return holds.first_on(actor.id, actor.header.agent, actor.header.labels, shown)
+    return holds.first_on(actor.id, live_terms(actor).union((SKILL, pick.id) for pick in picks))
 
 
 def hold_on_stored(services: "Services", session: SessionId, header: Header) -> Hold | None:
     """The hold that concerns a passive session; its queue is not looked at."""
     if not services.holds.in_force:
         return None
-    shown = _shown(services, header, _kept(services, header))
-    return services.holds.first_on(session, header.agent, header.labels, shown)
+    if any(hold.revision is not None for hold in services.holds.in_force):
+        header = services.index.whole(session, header)
+    terms = services.index.terms(header, services.workspace.agents)
+    return services.holds.first_on(session, terms)
 
 
-def _kept(services: "Services", header: Header) -> Kept | None:
-    if header.composition is None:
-        return None
-    try:
-        return services.kept_prompts.stored(header.composition, services.store.blob)
-    except StoreDamaged:
-        return None  # whoever opens the session is told
-
-
-def _shown(
-    services: "Services", header: Header, kept: Kept | None, picks: Iterable[SkillId] = ()
-) -> frozenset[SkillId]:
-    agent = services.workspace.agents.get(header.agent)
-    bound = () if agent is None else agent.skills
-    return frozenset((*bound, *kept_skills(kept), *header.skills, *picks))
+def live_terms(actor: "SessionActor") -> frozenset[Term]:
+    """What a live session is, shows, and has bound now."""
+    header = actor.header
+    agent = actor.services.workspace.agents.get(header.agent)
+    return header_terms(header) | kept_terms(actor.kept) | bound_terms(header, agent)
 
 
 def keeps_still(actor: "SessionActor") -> bool:
@@ -158,11 +145,9 @@ def stopping(actor: "SessionActor") -> Hold | None:
     return None
 
 
-def concerns(hold: Hold, actor: "SessionActor") -> bool:
-    """Whether a hold concerns a live session by what it shows now."""
-    header = actor.header
-    shown = _shown(actor.services, header, actor.kept)
-    return is_concerned(hold, actor.id, header.agent, header.labels, shown)
+def concerns(asked: Filter, actor: "SessionActor") -> bool:
+    """Whether a live session is meant by what it is and shows now."""
+    return is_concerned(asked, actor.id, live_terms(actor))
 
 
 def may_rest_still(actor: "SessionActor") -> bool:

@@ -7,6 +7,7 @@ session of ours with all that it was: it is taken exactly, or refused (R191).
 """
 
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,13 +17,15 @@ from msgspec import structs
 from greenroom.actors.border import check_labels, check_names, check_title
 from greenroom.actors.creating import made, used_up
 from greenroom.actors.handle import Session
+from greenroom.actors.index import WHOLE
 from greenroom.actors.services import Services
-from greenroom.actors.terms import terms_of
+from greenroom.actors.terms import terms_of, with_revisions
 from greenroom.protocol.encoding import decode_records, encode_header, encode_message
 from greenroom.protocol.errors import BrokenMetadata, InvalidInput, Mismatch
 from greenroom.protocol.export_lines import Exported, ExportedCommit, Reading, Withdrawals
 from greenroom.protocol.exported import check_whole
-from greenroom.protocol.identity import SessionId, SkillId, check_text
+from greenroom.protocol.filter import Term, composition_terms
+from greenroom.protocol.identity import SessionId, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
     AssistantMessage,
@@ -144,7 +147,12 @@ async def import_into(
     """Make the session of an export; see ``Scope.import_session``."""
     _check_free(session, services.store.look(session))
     exported = await _read(services, lines)
-    header = structs.replace(exported.header, withdrawals=_known(services, exported.withdrawals))
+    records = chain.from_iterable(decode_records(each.records) for each in exported.commits)
+    header = structs.replace(
+        with_revisions(exported.header, records),
+        withdrawals=_known(services, exported.withdrawals),
+        indexed=WHOLE,
+    )
     services.workspace.agent(header.agent)
     check_names(services.limits, agent=header.agent, person=header.person, preset=header.preset)
     check_labels(header.labels, services.limits)
@@ -155,7 +163,7 @@ async def import_into(
         session,
         encode_header(header),
         first.records,
-        terms_of(session, header, _bound(exported)),
+        terms_of(session, header, _kept(exported)),
         tuple(map(_copied, behind)),
         exported.contents,
     )
@@ -203,12 +211,12 @@ async def _take(services: Services, reading: Reading, line: object) -> None:
         await trio.lowlevel.checkpoint()
 
 
-def _bound(exported: Exported) -> list[SkillId]:
-    """The skills of its kept prompt."""
+def _kept(exported: Exported) -> frozenset[Term]:
+    """What it shows by its kept prompt."""
     digest = exported.header.composition
     if digest is None:
-        return []
-    return [skill.id for skill in composition_from(digest, exported.contents.get).skills]
+        return frozenset()
+    return composition_terms(composition_from(digest, exported.contents.get))
 
 
 def _copied(commit: ExportedCommit) -> Copied:

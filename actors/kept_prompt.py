@@ -15,6 +15,7 @@ import msgspec
 from greenroom.protocol.budget import Budget
 from greenroom.protocol.composition import Composition, SystemString, render
 from greenroom.protocol.condition import VersionChanged
+from greenroom.protocol.filter import Term, composition_terms
 from greenroom.protocol.opening import opening_note
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.prompt_checkpoint import (
@@ -56,6 +57,8 @@ class Kept:
     """Whether its conversations have an opening."""
     texts: Mapping[str, str]
     """Its sections by name: what a checkpoint need not repeat."""
+    terms: frozenset[Term]
+    """What the index finds its sessions by (R239)."""
     _variants: dict[tuple[str, bool], tuple[Preset, Variant]] = attrs.field(factory=dict)
 
     def checkpoint(
@@ -114,6 +117,7 @@ class KeptPrompts:
                 timed,
                 opens,
                 composition.texts,
+                composition_terms(composition),
             )
             self._known[digest] = kept
             if len(self._known) > COMPOSITIONS_MAX:

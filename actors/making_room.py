@@ -20,6 +20,7 @@ from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.preparing import Composed
 from greenroom.actors.said import pass_on, said_by
 from greenroom.actors.settling import Ending
+from greenroom.actors.terms import moved_terms
 from greenroom.actors.unsent import not_accepted
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, SessionLost
@@ -179,8 +180,15 @@ async def _landed(turn: "Turn", made: Made) -> Obstacle | None:
         slot.put(obstacle)
 
     header = structs.replace(made.header(actor.header, record), turns=turn.number)
-    blobs, charges = made.plan.composed.blobs, charges_of(turn)
-    actor.commit([record], header, blobs=blobs, charges=charges, then=judged)
+    composed, charges = made.plan.composed, charges_of(turn)
+    actor.commit(
+        [record],
+        header,
+        blobs=composed.blobs,
+        terms=moved_terms(actor, header, composed.kept),
+        charges=charges,
+        then=judged,
+    )
     return await slot.get_shielded()
 
 
@@ -199,16 +207,15 @@ async def _continued(turn: "Turn", draft: Draft, made: Made) -> Draft | Ending |
     request = "" if refused else nothing.digest.of(part.variant.frame)
     record = made.record(actor, messages=messages, turn=turn.number, request=request)
     header = made.header(actor.header, record)
+    terms = moved_terms(actor, header, part.kept)
     actor.step(Step.OUTCOMES)
     made.adopt(actor)
     turn.relief += record.usage
     turn.ahead = 0
     if not refused:
         actor.sent = part.variant.system.sections
-    saved = await turn.save(
-        [record], nothing, messages=0, header=header, blobs=made.plan.composed.blobs
-    )
-    if not saved:
+    blobs = made.plan.composed.blobs
+    if not await turn.save([record], nothing, messages=0, header=header, blobs=blobs, terms=terms):
         return None
     if refused:
         return Ending("failed", refused.sentence, refused.code)

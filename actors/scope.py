@@ -1,24 +1,23 @@
 """What a host and each of its tenants answer: sessions, listings, the feed."""
 
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
-
-import trio
+from typing import TYPE_CHECKING, Unpack
 
 from greenroom.actors.answering import answer_in
-from greenroom.actors.border import check_cursor, check_labels, check_names
-from greenroom.actors.creating import made
+from greenroom.actors.border import check_cursor, check_filter, check_labels, check_names
+from greenroom.actors.creating import created
+from greenroom.actors.finding import summaries_of
 from greenroom.actors.handle import Session
 from greenroom.actors.holding import lift, new_hold, no_hold, place
 from greenroom.actors.importing import import_into
-from greenroom.actors.listing import Listing
+from greenroom.actors.listing import Items, Listing
 from greenroom.actors.loop import check_loop
 from greenroom.actors.questions import open_questions, session_of
 from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
-from greenroom.actors.terms import terms_of
-from greenroom.protocol.encoding import decode_header, encode_header, encode_records
+from greenroom.protocol.encoding import decode_header
 from greenroom.protocol.errors import Busy, Mismatch, Missing
+from greenroom.protocol.filter import Which
 from greenroom.protocol.header import Header
 from greenroom.protocol.hold import Hold, Running
 from greenroom.protocol.identity import DEFAULT_TENANT, SessionId, check_name, check_text
@@ -26,11 +25,11 @@ from greenroom.protocol.permission import Preset
 from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.quota import QuotaState
 from greenroom.protocol.receipt import Cursor
-from greenroom.protocol.record import Imported, LegacyContext, Opened
+from greenroom.protocol.record import Imported, LegacyContext
 from greenroom.protocol.state import SessionSummary
 from greenroom.protocol.tokens import TokenCounter
 from greenroom.protocol.turn import SessionTurn
-from greenroom.store.contract import Create, Exists, Stored
+from greenroom.store.contract import Stored
 
 if TYPE_CHECKING:
     from greenroom.actors.host import Host
@@ -123,39 +122,15 @@ class Scope:
             Mismatch: it is there, and a history was to make it.
         """
         self._host.check_open()
-        services = self._host.services
-        workspace = services.workspace
-        check_names(services.limits, agent=agent, person=person, preset=preset)
-        declared = workspace.agent(agent)
-        kept_labels = check_labels(labels, services.limits)
-        chosen = preset or declared.preset or workspace.presets.strictest.id
-        workspace.presets.get(chosen)
-        instructions = await trio.to_thread.run_sync(
-            workspace.instructions, limiter=services.reading
+        return await created(
+            self._host.services,
+            session,
+            agent=agent,
+            person=person,
+            preset=preset,
+            labels=labels,
+            history=history,
         )
-        now = services.world.now()
-        messages = [record for record in history if isinstance(record, Imported)]
-        header = Header(
-            agent,
-            person,
-            chosen,
-            None,
-            now,
-            users=sum(record.ordinal is not None for record in messages),
-            messages=len(messages),
-            labels=kept_labels,
-        )
-        records = (Opened(now, agent, person, chosen, instructions), *history)
-        operation = Create(
-            session, encode_header(header), encode_records(records), terms_of(session, header)
-        )
-        match await made(services, operation, records):
-            case Exists() if history:
-                raise Mismatch(f"There is a session {session}; a history makes a new one.")
-            case Exists(header=stored):
-                return decode_header(stored)
-            case _:
-                return header
 
     async def import_session(
         self, key: str, lines: AsyncIterable[bytes] | Iterable[bytes], /
@@ -196,27 +171,24 @@ class Scope:
         return Session(self._host, session)
 
     def sessions(
-        self,
-        *,
-        agent: str | None = None,
-        person: str | None = None,
-        phase: str | None = None,
-        labels: Mapping[str, str] | None = None,
+        self, *, phase: str | None = None, **which: Unpack[Which]
     ) -> Listing[SessionSummary]:
-        """The sessions of this scope that fit; nothing is activated (R219)."""
-        wanted = check_labels(labels, self._host.services.limits)
+        """The sessions of this scope that fit; nothing is activated (R219, R239).
 
-        def found() -> Iterator[SessionSummary]:
-            for each in self._host.summaries(self._tenant):
-                if agent is not None and each.agent != agent:
-                    continue
-                if person is not None and each.person != person:
-                    continue
-                if phase is not None and each.phase != phase:
-                    continue
-                if any(each.labels.get(k) != v for k, v in wanted.items()):
-                    continue
-                yield each
+        Args:
+            phase: only those in this phase.
+            which: the parts of a :class:`Filter`, found by an index. Of a revision, skill or
+                contributor that is asked for, ``shown_in`` says where it stands.
+
+        Raises:
+            InvalidInput, TooLarge: a name or a label that cannot be stored.
+        """
+        host, services = self._host, self._host.services
+        asked = check_filter(services.limits, self._tenant, **which)
+
+        def found() -> Items[SessionSummary]:
+            agents = services.workspace.agents
+            return summaries_of(services.index, asked, host.as_listed, agents=agents, phase=phase)
 
         return Listing(found)
 
@@ -256,14 +228,7 @@ class Scope:
         return await answer_in(self._host, session, name, answer)
 
     async def hold(
-        self,
-        *,
-        skill: str | None = None,
-        agent: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        running: Running = "finish",
-        reason: str,
-        by: str,
+        self, *, running: Running = "finish", reason: str, by: str, **which: Unpack[Which]
     ) -> Hold:
         """Hold the sessions of this scope that fit: they start no turn until it is lifted (R159).
 
@@ -272,14 +237,12 @@ class Scope:
         its next message on. Durable and in force when this returns, over a restart too.
 
         Args:
-            skill: only sessions that show it: bound now, in their kept prompt, or in a message;
-                by its id, or by what follows ``skills/`` in it.
-            agent: only sessions of this agent.
-            labels: only sessions with all of these labels. Without any of the three: all.
             running: turns that run go on to their end, or ``"stop"``: they end at their next
                 boundary, behind the results of what was begun.
             reason: why; told to whoever is refused.
             by: who.
+            which: the parts of a :class:`Filter`; without any: all. A message that picks a held
+                skill waits; of which revision it would be shown is not asked before its turn.
 
         Returns:
             The hold, with how many sessions it holds and how many turns it is going to stop.
@@ -290,17 +253,9 @@ class Scope:
         """
         self._host.check_open()
         services = self._host.services
-        made = new_hold(
-            services.world,
-            services.limits,
-            self._tenant,
-            skill=skill,
-            agent=agent,
-            labels=labels,
-            running=running,
-            reason=reason,
-            by=by,
-        )
+        limits = services.limits
+        asked = check_filter(limits, self._tenant, **which)
+        made = new_hold(services.world, limits, asked, running=running, reason=reason, by=by)
         return await place(self._host, made)
 
     async def lift(

@@ -10,6 +10,7 @@ import trio
 from greenroom.actors.committing import Commitments
 from greenroom.actors.gateway import Behind
 from greenroom.actors.holds import Holds
+from greenroom.actors.index import Index
 from greenroom.actors.kept_prompt import Kept, KeptPrompts
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.quotas import QuotaRule, Quotas
@@ -111,6 +112,10 @@ class Services:
     """What makes titles."""
     holds: Holds
     """What keeps sessions from starting turns."""
+    index: Index = attrs.field(
+        default=attrs.Factory(lambda self: Index(self.store), takes_self=True)
+    )
+    """Which sessions a filter means."""
     subscribers: MutableMapping[SessionId, Subscribers] = attrs.field(factory=WeakValueDictionary)
     """By session, as long as somebody reads."""
     bell: Bell = attrs.field(factory=Bell)

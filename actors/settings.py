@@ -13,6 +13,7 @@ from greenroom.actors.gateway import Waiting
 from greenroom.actors.holds import held_error
 from greenroom.actors.pending import raised
 from greenroom.actors.session import SessionActor
+from greenroom.actors.terms import terms_with
 from greenroom.actors.titling import change_title
 from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, SessionLost
 from greenroom.protocol.header import Header
@@ -59,7 +60,7 @@ async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> N
     """
     actor.check_quiet()
     # Offered first: what cannot be encoded is refused before anything moves.
-    saving = actor.commit([record], header)
+    saving = actor.commit([record], header, terms=terms_with(actor, header))
     actor.step(Step.CONFIGURE)
     error = await saving.get_shielded()
     if isinstance(error, SessionLost):

@@ -63,9 +63,11 @@ class Output:
     mended: bool = False
     """The tool returned what cannot be stored, and it was made valid (R194)."""
     later: Later | None = None
+    """There is no result yet; ``text`` says so."""
     skill: str | None = None
     """The skill that it brings into the conversation, if it does (R155)."""
-    """There is no result yet; ``text`` says so."""
+    revision: str = ""
+    """The revision of that skill (R239)."""
 
 
 @attrs.frozen(slots=True)
@@ -136,11 +138,12 @@ def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
     """
     if isinstance(value, Later):
         return Output("The result of this call comes later.", later=_askable(value))
-    later = skill = None
+    later, skill, revision = None, None, ""
     if isinstance(value, Output):
         # Made by the tool itself, of whatever it likes.
         text, mended = _text_of(value.text)
         mended, skill = mended or value.mended is True, value.skill
+        revision = value.revision
         later = None if value.later is None else _askable(value.later)
     else:
         text, mended = _text_of(value)
@@ -149,7 +152,7 @@ def output_of(value: object, limits: Limits = DEFAULT_LIMITS) -> Output:
         raise ToolFailed(
             f"The tool returned more than the {bound:,} bytes that are kept of a result."
         )
-    return Output(text, mended, later, skill)
+    return Output(text, mended, later, skill, revision)
 
 
 def _askable(later: object) -> Later:

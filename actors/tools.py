@@ -212,7 +212,14 @@ class Door:
             return self._cut_off(tool, call, context)
         if output.later is not None:
             return output.later
-        return self.finished(call, output.text, "done", mended=output.mended, skill=output.skill)
+        return self.finished(
+            call,
+            output.text,
+            "done",
+            mended=output.mended,
+            skill=output.skill,
+            revision=output.revision,
+        )
 
     def _cut_off(self, tool: Tool[Any], call: CallId, context: ToolContext[Any]) -> Finished:
         """The result of a call that took too long: what is known of it, and no more."""
@@ -230,11 +237,20 @@ class Door:
         *,
         mended: bool = False,
         skill: SkillId | None = None,
+        revision: str = "",
     ) -> Finished:
         """A result as its record holds it; a long one is kept once by content, apart (R193)."""
         kept = kept_text(text, self._limits)
         body = encode_message(ToolMessage(call, kept.shown))
-        result = CallResult(call, msgspec.Raw(body), state, kept.object, mended, skill=skill)
+        result = CallResult(
+            call,
+            msgspec.Raw(body),
+            state,
+            kept.object,
+            mended,
+            skill=skill,
+            revision=revision,
+        )
         return Finished(result, kept.data)
 
 

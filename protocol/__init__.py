@@ -109,6 +109,7 @@ from greenroom.protocol.event import (
 from greenroom.protocol.explain import Comparison, explain
 from greenroom.protocol.export_lines import Exported, read_export
 from greenroom.protocol.exported import requests_in
+from greenroom.protocol.filter import Filter, Which
 from greenroom.protocol.gate import Commitment, Egress, Gate, GateInForce, decode_commitment
 from greenroom.protocol.hold import Hold
 from greenroom.protocol.identity import (
@@ -263,6 +264,7 @@ __all__ = [
     "Failure",
     "Fault",
     "FaultKind",
+    "Filter",
     "Function",
     "Gate",
     "GateInForce",
@@ -413,6 +415,7 @@ __all__ = [
     "VersionChanged",
     "VersionTaken",
     "When",
+    "Which",
     "Withdrawn",
     "Wording",
     "WouldWaitForItself",

@@ -41,3 +41,9 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How many of the store's withdrawals of skills its last turn knew of (R159)."""
     untitled: int = 0
     """Requests for a title that came to nothing since it was last to be made (R96)."""
+    revisions: tuple[str, ...] = ()
+    """Revisions of skills that were pinned or loaded in the conversation."""
+    indexed: int = 0
+    """How far the index finds it (R239). 0: by agent, person, labels and skills only, as an earlier
+    release stored it. 1: by all of a ``Filter``, since a dispatch. 2: by all of it from its
+    creation on, and so is every session that was made after it."""

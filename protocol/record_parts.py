@@ -43,6 +43,8 @@ class CallResult(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The tool that was really called, where the model named another: ``use_tool`` (R216)."""
     skill: SkillId | None = None
     """The skill that the result brought into the conversation, if it did (R155)."""
+    revision: str = ""
+    """The revision of that skill; empty where it is not known."""
 
 
 class ProviderId(msgspec.Struct, frozen=True, gc=False, array_like=True):

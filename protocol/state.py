@@ -1,11 +1,16 @@
 """A session as it is shown: to one who opens it, and in a listing."""
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from greenroom.protocol.identity import SessionId, TurnId
 from greenroom.protocol.message import Message
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.usage import Usage
+
+Place: TypeAlias = Literal["kept_prompt", "message"]
+"""The prompt that is kept, and sent with every request; or a message that was pinned or loaded."""
 
 
 class SessionSummary(msgspec.Struct, frozen=True):
@@ -33,6 +38,9 @@ class SessionSummary(msgspec.Struct, frozen=True):
     labels: dict[str, str] = {}
     title: str | None = None
     """What a person called it, or a model made of what was typed (R95)."""
+    shown_in: tuple[Place, ...] = ()
+    """Where what a listing asked for stands: a revision, else a skill, else a contributor. Nothing,
+    where none of them was asked for, or where the skill is bound now and shown nowhere yet."""
 
 
 class SessionState(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from greenroom.actors.cli.choosing import open_model
 from greenroom.actors.cli.demo_model import DemoModel, Pace
 from greenroom.actors.cli.exits import USAGE
 from greenroom.actors.cli.faults import BadOption, told
-from greenroom.actors.cli.options import Common, ModelChoice, Stored
+from greenroom.actors.cli.options import Common, Meant, ModelChoice, Stored
 from greenroom.actors.cli.places import data_folder, default_store, own_sample
 from greenroom.actors.cli.plugins import plugin
 from greenroom.actors.cli.running import run
@@ -170,17 +170,19 @@ def _workspace(folder: Path | None) -> Workspace:
 @app.command
 def sessions(
     *,
-    agent: Annotated[str | None, Parameter(help="Only those of this agent.")] = None,
-    person: Annotated[str | None, Parameter(help="Only those of this person.")] = None,
+    meant: Meant | None = None,
     json: Annotated[bool, Parameter(negative=(), help="One JSON object a line.")] = False,
     options: Stored | None = None,
 ) -> int:
     """List the sessions of a store."""
     options = options or Stored()
-    command = partial(
-        looking.sessions, console(), options, agent=agent, person=person, as_json=json
-    )
-    return run(command, debug=options.debug)
+    meant = meant or Meant()
+
+    async def go() -> int:
+        asked = meant.within(options.tenant)
+        return await looking.sessions(console(), options, asked, as_json=json)
+
+    return run(go, debug=options.debug)
 
 
 @app.command
@@ -295,11 +297,7 @@ def _logged_in() -> str:
 def hold(
     *,
     reason: Annotated[str, Parameter(help="Why; told to whoever is refused.")],
-    skill: Annotated[str | None, Parameter(help="Only sessions that show it.")] = None,
-    agent: Annotated[str | None, Parameter(help="Only sessions of this agent.")] = None,
-    label: Annotated[
-        tuple[str, ...], Parameter(help="NAME=VALUE; only sessions with it. May be repeated.")
-    ] = (),
+    meant: Meant | None = None,
     running: Annotated[
         Running, Parameter(help="What becomes of turns that run when it is placed in a host.")
     ] = "finish",
@@ -308,21 +306,12 @@ def hold(
 ) -> int:
     """Hold sessions of a store that no host holds: they take messages and start no turn."""
     options = options or Stored()
+    meant = meant or Meant()
 
     async def go() -> int:
-        pairs = [each.partition("=") for each in label]
-        if not all(name and sign for name, sign, _ in pairs):
-            raise BadOption("--label is NAME=VALUE.")
-        labels = {name: value for name, _, value in pairs}
+        asked = meant.within(options.tenant)
         return await holding.hold(
-            console(),
-            options,
-            skill=skill,
-            agent=agent,
-            labels=labels,
-            running=running,
-            reason=reason,
-            by=by or getuser(),
+            console(), options, asked, running=running, reason=reason, by=by or getuser()
         )
 
     return run(go, debug=options.debug)

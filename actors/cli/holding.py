@@ -14,12 +14,13 @@ from greenroom.actors.cli.looking import nothing_kept, open_reading, print_json
 from greenroom.actors.cli.options import Stored
 from greenroom.actors.cli.stores import open_store
 from greenroom.actors.cli.words import counted, moment, plain
-from greenroom.actors.concerned import concerned
 from greenroom.actors.holding import new_hold
 from greenroom.actors.holding_stored import lift_stored, place_stored
 from greenroom.actors.holds import Holds
+from greenroom.actors.index import Index
 from greenroom.actors.journaling import interventions
-from greenroom.protocol.hold import Hold, Running, about
+from greenroom.protocol.filter import Filter, about
+from greenroom.protocol.hold import Hold, Running
 from greenroom.protocol.journal import AnyIntervention, HoldPlaced
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.store import EmbeddedStore
@@ -37,26 +38,14 @@ async def _open_writing(options: Stored) -> AsyncGenerator[EmbeddedStore]:
 async def hold(
     console: Console,
     options: Stored,
+    asked: Filter,
     *,
-    skill: str | None,
-    agent: str | None,
-    labels: dict[str, str],
     running: Running,
     reason: str,
     by: str,
 ) -> int:
     """Hold sessions of one tenant (R159)."""
-    placed = new_hold(
-        World(),
-        DEFAULT_LIMITS,
-        options.tenant,
-        skill=skill,
-        agent=agent,
-        labels=labels,
-        running=running,
-        reason=reason,
-        by=by,
-    )
+    placed = new_hold(World(), DEFAULT_LIMITS, asked, running=running, reason=reason, by=by)
     async with _open_writing(options) as store:
         sessions = await place_stored(store, placed)
     console.print(f"held: {counted(sessions, 'session')}")
@@ -84,8 +73,9 @@ async def holds(
         if past:
             entries = list(interventions(store))
         else:
+            index = Index(store)
             found = [
-                (each, len(await concerned(store, each)))
+                (each, await index.count(each))
                 for each in Holds.stored(store).in_force
                 if each.tenant in (None, options.tenant)
             ]

@@ -21,15 +21,19 @@ from greenroom.actors.cli.tables import cells_of, open_table
 from greenroom.actors.cli.transcript import print_conversation, shaped_if_kept
 from greenroom.actors.cli.words import counted, moment, named, short
 from greenroom.actors.cli.wrapping import wrapped
+from greenroom.actors.finding import summaries_of
+from greenroom.actors.index import Index
+from greenroom.actors.listing import Listing
 from greenroom.actors.reading import summary_of
 from greenroom.protocol.account import turns_of
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import Missing, NotAStore
+from greenroom.protocol.filter import Filter
 from greenroom.protocol.identity import SessionId, TurnId, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.rebuild import SentRequest, request_at
 from greenroom.protocol.record import AnyRecord
-from greenroom.protocol.state import SessionSummary
+from greenroom.protocol.state import Place, SessionSummary
 from greenroom.protocol.transcript import transcript_of
 from greenroom.store import Store, Stored
 
@@ -41,6 +45,11 @@ TITLE: Final = "title"
 """The column that stands last where a session has one."""
 TITLE_SHOWN: Final = 60
 INDENT: Final = 2
+PLACES: Final[tuple[tuple[Place, str], ...]] = (
+    ("kept_prompt", "in the kept prompt"),
+    ("message", "in a message"),
+)
+"""Where something may be shown, in words."""
 
 
 @attrs.frozen
@@ -98,31 +107,29 @@ def found(store: Store, tenant: str, key: str) -> Found:
 async def sessions(
     console: Console,
     options: Options,
+    asked: Filter,
     *,
-    agent: str | None = None,
-    person: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """List the sessions of a store."""
-    check_text(options.tenant, "tenant", DEFAULT_LIMITS.name_bytes_max)
+    """List the sessions of a store (R239)."""
     async with open_reading(options) as store:
-        listed = [
-            summary
-            for summary in (summary_of(each, None) for each in store.sessions(options.tenant))
-            if agent in (None, summary.agent) and person in (None, summary.person)
-        ]
+        listed = await Listing(lambda: summaries_of(Index(store), asked, _summary)).all()
     if as_json:
         for summary in listed:
             print_json(summary)
         return 0
     if not listed:
-        console.print(
-            "There are no such sessions." if agent or person else "There are no sessions."
-        )
+        console.print("There are no such sessions." if asked.terms else "There are no sessions.")
         return 0
     _print_listing(console, listed)
     console.print(counted(len(listed), "session"), style="dim")
+    if asked.shown is not None:
+        _print_places(console, listed)
     return 0
+
+
+def _summary(stored: Stored) -> SessionSummary:
+    return summary_of(stored, None)
 
 
 def _print_listing(console: Console, summaries: list[SessionSummary]) -> None:
@@ -167,6 +174,14 @@ def _about(each: SessionSummary) -> str:
 
 def _title(each: SessionSummary) -> str:
     return short(each.title or "", TITLE_SHOWN)
+
+
+def _print_places(console: Console, listed: list[SessionSummary]) -> None:
+    """How many show what was asked for where: a prompt is composed anew, a message stays."""
+    told = [
+        f"{sum(place in each.shown_in for each in listed):,} {words}" for place, words in PLACES
+    ]
+    console.print("shown: " + ", ".join(told), style="dim")
 
 
 def _phase(each: SessionSummary) -> str:

@@ -6,8 +6,12 @@ from typing import Annotated
 import attrs
 from cyclopts import Parameter
 
+from greenroom.actors.border import check_filter
+from greenroom.actors.cli.faults import BadOption
 from greenroom.actors.cli.places import default_store
-from greenroom.protocol.identity import DEFAULT_TENANT
+from greenroom.protocol.filter import Filter
+from greenroom.protocol.identity import DEFAULT_TENANT, check_name
+from greenroom.protocol.limits import DEFAULT_LIMITS
 
 
 @Parameter(name="*")
@@ -32,6 +36,46 @@ class Stored(Common):
     def path(self) -> Path:
         """The store's folder."""
         return self.store or default_store()
+
+
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class Meant:
+    """Which sessions are meant; without any of it all."""
+
+    skill: Annotated[
+        str | None, Parameter(help="Only sessions that show it, in their prompt or a message.")
+    ] = None
+    revision: Annotated[
+        str | None, Parameter(help="Only sessions that show this revision of a skill.")
+    ] = None
+    contributor: Annotated[
+        str | None, Parameter(help="ID or ID@VERSION; only sessions whose kept prompt has it.")
+    ] = None
+    agent: Annotated[str | None, Parameter(help="Only sessions of this agent.")] = None
+    person: Annotated[str | None, Parameter(help="Only sessions of this person.")] = None
+    model: Annotated[
+        str | None, Parameter(help="Only those it was chosen for, or whose prompt is made for it.")
+    ] = None
+    preset: Annotated[str | None, Parameter(help="Only sessions under this preset.")] = None
+    label: Annotated[
+        tuple[str, ...], Parameter(help="NAME=VALUE; only sessions with it. May be repeated.")
+    ] = ()
+
+    def within(self, tenant: str) -> Filter:
+        """The filter, of one tenant.
+
+        Raises:
+            BadOption: a label is no name with a value.
+            InvalidInput, TooLarge: a name that cannot be one.
+        """
+        pairs = [each.partition("=") for each in self.label]
+        if not all(name and sign for name, sign, _ in pairs):
+            raise BadOption("--label is NAME=VALUE.")
+        named = attrs.asdict(self, filter=attrs.filters.exclude("label"))
+        labels = {name: value for name, _, value in pairs}
+        check_name(tenant, "tenant")
+        return check_filter(DEFAULT_LIMITS, tenant, labels=labels, **named)
 
 
 @Parameter(name="*")

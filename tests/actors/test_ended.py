@@ -120,7 +120,8 @@ async def test_an_end_that_is_kept_in_memory_withdraws_too(stage: Stage) -> None
 
 async def test_a_turn_that_asked_nothing_touches_no_index(stage: Stage) -> None:
     """R223: the terms of a session are written where they change, and by no ordinary turn."""
-    async with asking(stage, call("look"), "Seen.") as session:
+    async with asking(stage, "First.", call("look"), "Seen.") as session:
+        await session.ask("Hi")  # it composes the prompt, which the index names
         seen: list[Any] = []
         offer = stage.store.offer
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from greenroom.actors.border import check_filter
 from greenroom.actors.holding import new_hold
 from greenroom.actors.holding_stored import lift_stored, place_stored
 from greenroom.actors.holds import Holds
@@ -18,9 +19,9 @@ from tests.store.offering import ask
 WORLD = simulated(9)
 
 
-def made(**told: str) -> Hold:
-    given = {"skill": None, "agent": None, "labels": None, "reason": "Look.", "by": "ann", **told}
-    return new_hold(WORLD, DEFAULT_LIMITS, "default", running="finish", **given)  # type: ignore[arg-type]
+def made(reason: str = "Look.", **which: str) -> Hold:
+    asked = check_filter(DEFAULT_LIMITS, "default", **which)
+    return new_hold(WORLD, DEFAULT_LIMITS, asked, running="finish", reason=reason, by="ann")
 
 
 async def test_a_stored_hold_is_in_force_with_the_next_host_and_lifted_there_or_here() -> None:

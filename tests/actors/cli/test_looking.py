@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -45,6 +46,26 @@ def test_sessions_of_one_agent_as_json(kept: Kept) -> None:
     listed = [json.loads(line) for line in done.stdout.splitlines()]
     assert {each["agent"] for each in listed} == {"support"}
     assert 0 < len(listed) < 5
+
+
+def test_sessions_are_found_by_what_they_show(kept: Kept) -> None:
+    """R239: by the index, and it is told apart where it stands."""
+    at = ("--store", kept.store)
+
+    def listed(*which: str) -> list[dict[str, Any]]:
+        lines = ran(kept.folder, "sessions", *at, "--json", *which).stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
+    every = listed()
+    preset = every[0]["preset"]
+    found = listed("--preset", preset, "--contributor", "preamble")
+    names = {each["session"]["key"] for each in every if each["preset"] == preset}
+    assert {each["session"]["key"] for each in found} == names
+    assert {tuple(each["shown_in"]) for each in found} == {("kept_prompt",)}
+    told = ran(kept.folder, "sessions", *at, "--contributor", "preamble").stdout
+    assert "shown: 5 in the kept prompt, 0 in a message" in told
+    none = ran(kept.folder, "sessions", *at, "--label", "team=x", "--model", "gone")
+    assert none.stdout == "There are no such sessions.\n"
 
 
 async def test_a_transcript_tells_origins_picks_and_turn_records(
