@@ -175,7 +175,12 @@ async def _take(actor: "SessionActor", composed: Composed) -> bool:
     if actor.kept is not None and kept.digest == actor.kept.digest:
         return False
     record = Recomposed(actor.services.world.now(), kept.digest, kept.composition.model)
-    header = structs.replace(actor.header, composition=kept.digest)
+    header = structs.replace(
+        actor.header,
+        composition=kept.digest,
+        recompositions=composed.recompositions,
+        recompose=False,
+    )
     conversation = rebuilt(projected(actor, kept).chunks)
 
     def adopt() -> None:

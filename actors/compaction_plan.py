@@ -152,6 +152,8 @@ class Made(msgspec.Struct, frozen=True, gc=False):
             composition=record.composition,
             usage=header.usage + record.usage,
             withdrawals=self.plan.withdrawals,
+            recompositions=self.plan.composed.recompositions,
+            recompose=False,
         )
 
     def adopt(self, actor: "SessionActor") -> None:

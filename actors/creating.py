@@ -53,6 +53,7 @@ async def created(
         messages=len(messages),
         labels=kept_labels,
         indexed=WHOLE,
+        recompositions=services.marks.last,
     )
     records = (Opened(now, agent, person, chosen, instructions), *history)
     operation = Create(

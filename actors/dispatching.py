@@ -29,6 +29,8 @@ async def dispatch(turn: "Turn", draft: Draft) -> bool:
         gates=draft.record.gates,
         withdrawals=draft.withdrawals,
         indexed=actor.header.indexed or 1,
+        recompositions=draft.recompositions,
+        recompose=False,
     )
     if draft.record.skills:
         header = showing(header, [(use.id, use.revision) for use in draft.record.skills])

@@ -15,6 +15,7 @@ from greenroom.actors.conversation import Addition, Conversation, rebuilt
 from greenroom.actors.due import may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
+from greenroom.actors.marks import is_marked
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.opening import Opening, made_runs, run_once
 from greenroom.actors.preparing import Composed, compose, counter_of, pin_picks
@@ -56,6 +57,8 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     blobs: dict[str, bytes]
     withdrawals: int = 0
     """How many of the store's withdrawals of skills it takes into account."""
+    recompositions: int = 0
+    """The number of the newest of the store's recompositions that it takes into account."""
 
     @property
     def preset(self) -> Preset:
@@ -130,10 +133,11 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     )
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
     notes: tuple[PlatformNote, ...] = ()
-    known = len(services.holds.withdrawn)
+    known, marked = len(services.holds.withdrawn), services.marks.last
     withdrawn = withdrawn_from(actor, known)
-    if kept is None or withdrawn or kept.composition.model != model.name:
-        composed = await _composed(actor, entry, model, info, anew=bool(withdrawn))
+    anew = bool(withdrawn) or is_marked(actor)
+    if kept is None or anew or kept.composition.model != model.name:
+        composed = await _composed(actor, entry, model, info, anew=anew)
         if composed is None:
             return Refusal("interrupted", "What it opens with waits for approval.", "asking")
         kept, blobs = composed.kept, composed.blobs
@@ -174,6 +178,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         addition,
         blobs,
         known,
+        marked,
     )
     if addition.images and not model.capabilities.images:
         return Refusal("not_sent", f"The model {model.name} takes no images.", "no_images")
@@ -186,7 +191,7 @@ async def _composed(
     """The kept prompt of a first turn, whose runs are made then; or for another model (R56, R59).
 
     None: a run waits for its approval (R215). Another model leaves the opening as it is (R113);
-    ``anew`` makes that anew as well (R159).
+    ``anew`` makes that anew as well (R159, R239).
     """
     services, header, before = actor.services, actor.header, actor.kept
     if before is None:

@@ -8,9 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from greenroom.actors.charging import charges_of, unreserve
+from greenroom.actors.marks import with_loaded
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.settling import Ending, Settlement, settled_header, settlement, unsaved
-from greenroom.actors.terms import loaded_in, moved_terms, showing, terms_with
+from greenroom.actors.terms import moved_terms, terms_with
 from greenroom.protocol.errors import GreenroomError, SaveFailed, SessionLost, StoreFailed
 from greenroom.protocol.header import Header
 from greenroom.protocol.phase import Step
@@ -96,10 +97,8 @@ def _settlement(turn: "Turn", ending: Ending) -> Settlement:
 
 
 def _header(turn: "Turn", before: Header, end: Settlement) -> Header:
-    known = turn.actor.services.workspace.skills
     header = settled_header(before, end.ended.messages - 1, turn.usage)
-    loaded = loaded_in(end.ended.results, known)
-    return showing(header, loaded) if loaded else header
+    return with_loaded(turn.actor, header, end.ended.results)
 
 
 def _terms(turn: "Turn", header: Header) -> frozenset[tuple[str, str]] | None:

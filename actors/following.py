@@ -14,9 +14,10 @@ from greenroom.actors.conversation import Addition
 from greenroom.actors.drafting import Draft
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.holds import stopping
+from greenroom.actors.marks import with_loaded
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
-from greenroom.actors.terms import loaded_in, moved_terms, showing
+from greenroom.actors.terms import moved_terms
 from greenroom.actors.tools import Finished, blobs_of
 from greenroom.protocol.budget import images_in
 from greenroom.protocol.header import Header
@@ -92,9 +93,9 @@ def following(
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     unstored = [entry for entry in steers if entry.seq is None]
     records[:0] = [entry.acceptance("steered", turn, record.at) for entry in unstored]
-    after, terms = header, None
-    if loaded := loaded_in(outcomes, actor.services.workspace.skills):
-        after = showing(header, loaded)
+    terms = None
+    after = with_loaded(actor, header, outcomes)
+    if after is not header:
         terms = moved_terms(actor, after, actor.kept)
     if steers:
         after = structs.replace(after, users=after.users + len(steers))

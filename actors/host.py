@@ -17,6 +17,7 @@ from greenroom.actors.kept_prompt import KeptPrompts
 from greenroom.actors.lifecycle import alone, ended, look_after, start_keeping, stop
 from greenroom.actors.listing import Listing
 from greenroom.actors.loop import check_loop
+from greenroom.actors.marks import Marks
 from greenroom.actors.models.port import Capabilities, Model, SessionInfo
 from greenroom.actors.reading import summary_of
 from greenroom.actors.reloading import Changes, has_files, reload
@@ -123,7 +124,7 @@ def open_host(
     Raises:
         InvalidInput: a limit, a model or another part that cannot serve; it is named.
         SameName: two models of one name differ.
-        StoreFailed: the store cannot be opened, or a hold in it cannot be read.
+        StoreFailed: the store cannot be opened, or a hold or mark in it cannot be read.
         UnknownModel: the policy names a model for titles that the host lacks.
         UnknownTool: an agent or a gate names a tool that the host lacks.
     """
@@ -161,11 +162,11 @@ async def _hosting(
             if isinstance(store, str | PathLike)
             else store
         )
-        holds = Holds.stored(kept)
+        holds, marks = Holds.stored(kept), Marks.stored(kept)
         with alone():
             async with trio.open_nursery() as outer:
                 nursery = await start_keeping(outer)
-                services = making(store=kept, nursery=nursery, holds=holds)
+                services = making(store=kept, nursery=nursery, holds=holds, marks=marks)
                 host = Host(services)
                 stack.callback(ended, services)
                 helpers = trio.CancelScope()

@@ -152,6 +152,7 @@ async def import_into(
         with_revisions(exported.header, records),
         withdrawals=_known(services, exported.withdrawals),
         indexed=WHOLE,
+        recompositions=_marked(services, exported),
     )
     services.workspace.agent(header.agent)
     check_names(services.limits, agent=header.agent, person=header.person, preset=header.preset)
@@ -176,6 +177,14 @@ def _known(services: Services, told: Withdrawals | None) -> int:
     if told is None or told.store != services.store.incarnation:
         return 0
     return max(0, min(told.known, len(services.holds.withdrawn)))
+
+
+def _marked(services: Services, exported: Exported) -> int:
+    """Up to which mark it was asked: of another store's none counts here (R239)."""
+    told = exported.withdrawals
+    if told is None or told.store != services.store.incarnation:
+        return 0
+    return min(exported.header.recompositions, services.marks.last)
 
 
 def _check_free(session: SessionId, found: object) -> None:

@@ -114,7 +114,7 @@ def _wanted(turn: "Turn", draft: Draft, told: Addition) -> Wanted:
         draft.record.ordinal,
         told.chunks,
         draft.variant.budget.fixed + draft.tokens(told),
-        Composed(draft.kept, draft.blobs) if is_new else None,
+        Composed(draft.kept, draft.blobs, draft.recompositions) if is_new else None,
         draft.withdrawals if is_new else None,
     )
 

@@ -14,11 +14,12 @@ from msgspec import structs
 from greenroom.actors.asking import answer_record, check_kept
 from greenroom.actors.asking_first import settle_first
 from greenroom.actors.drafting import draft_again
+from greenroom.actors.marks import with_loaded
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.questions import no_answer
 from greenroom.actors.round import Round
 from greenroom.actors.settling import Ending
-from greenroom.actors.terms import loaded_in, showing, terms_with
+from greenroom.actors.terms import terms_with
 from greenroom.actors.tools import blobs_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, SessionLost
@@ -56,8 +57,7 @@ async def ask(turn: "Turn", this: Round, asking: tuple[Asking, ...]) -> None:
     records: list[AnyRecord] = [record] if this.answer_saved else [this.answer.record, record]
     chunks = [] if this.answer_saved else [this.answer.body]
     chunks += [bytes(one.result.body) for one in ready]
-    known = actor.services.workspace.skills
-    header = showing(actor.header, loaded_in(record.results, known))
+    header = with_loaded(actor, actor.header, record.results)
     header = structs.replace(header, parked=turn.began)
     # All of this stands in the commit, whatever becomes of it: nothing of it is stored twice.
     this.told_so_far(ready)

@@ -42,6 +42,8 @@ class Composed(msgspec.Struct, frozen=True, gc=False):
 
     kept: Kept
     blobs: dict[str, bytes]
+    recompositions: int
+    """How many of the store's recompositions it takes into account."""
 
 
 class Pinned(msgspec.Struct, frozen=True, gc=False):
@@ -73,7 +75,7 @@ async def compose(
     Raises:
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
     """
-    workspace = services.workspace
+    workspace, marked = services.workspace, services.marks.last
     agent = services.agent(header.agent)
     bound, everyones = workspace.skills_for(agent)
     _, theirs = workspace.skills_for(agent, header.person)
@@ -118,7 +120,7 @@ async def compose(
     encoded = encode_composition(composition)
     digest = composition_digest(encoded)
     kept = services.kept_prompts.of(composition, encoded, digest)
-    return Composed(kept, {digest: encoded, **_stored_files(packages)})
+    return Composed(kept, {digest: encoded, **_stored_files(packages)}, marked)
 
 
 async def composed_now(services: Services, header: Header, instructions: str, model: str) -> Kept:

@@ -3,15 +3,18 @@
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
+from msgspec import structs
+
 from greenroom.actors.answering import answer_in
 from greenroom.actors.border import check_cursor, check_filter, check_labels, check_names
 from greenroom.actors.creating import created
 from greenroom.actors.finding import summaries_of
 from greenroom.actors.handle import Session
-from greenroom.actors.holding import lift, new_hold, no_hold, place
+from greenroom.actors.holding import count, lift, new_hold, no_hold, place
 from greenroom.actors.importing import import_into
 from greenroom.actors.listing import Items, Listing
 from greenroom.actors.loop import check_loop
+from greenroom.actors.marking import mark
 from greenroom.actors.questions import open_questions, session_of
 from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
@@ -25,6 +28,7 @@ from greenroom.protocol.permission import Preset
 from greenroom.protocol.question import Answer, Kind, Question
 from greenroom.protocol.quota import QuotaState
 from greenroom.protocol.receipt import Cursor
+from greenroom.protocol.recomposition import Recomposition
 from greenroom.protocol.record import Imported, LegacyContext
 from greenroom.protocol.state import SessionSummary
 from greenroom.protocol.tokens import TokenCounter
@@ -289,6 +293,33 @@ class Scope:
         if found is None or self._tenant not in (None, found.tenant):
             raise no_hold(name)
         await lift(self._host, found, by, reason, withdrawn=withdrawn)
+
+    async def recompose(self, *, reason: str, by: str, **which: Unpack[Which]) -> Recomposition:
+        """Mark the sessions of this scope that fit: their next turn composes them anew (R239).
+
+        Durable when this returns, and one entry however many they are. Before its next dispatch a
+        session that was concerned when it was marked is composed anew, once, from what stands in
+        the workspace then; no run of its opening is made again (R113). One that began later, or
+        was composed anew meanwhile, is left alone. ``Session.recompose`` does one session now.
+
+        Args:
+            reason: why.
+            by: who.
+            which: the parts of a :class:`Filter`; without any: all.
+
+        Returns:
+            What was marked, with how many sessions it concerns.
+
+        Raises:
+            InvalidInput, TooLarge: a name or text that cannot be kept, or too many of them stand.
+            StoreFailed: it could not be written; no session is marked.
+        """
+        self._host.check_open()
+        services = self._host.services
+        limits, marks, world = services.limits, services.marks, services.world
+        asked = check_filter(limits, self._tenant, **which)
+        made = await mark(services.store, marks, world, limits, asked, reason=reason, by=by)
+        return structs.replace(made, sessions=await count(services, made))
 
     def holds(self) -> Listing[Hold]:
         """The holds of this scope that are in force, oldest first (R239)."""

@@ -12,6 +12,7 @@ from greenroom.actors.gateway import Behind
 from greenroom.actors.holds import Holds
 from greenroom.actors.index import Index
 from greenroom.actors.kept_prompt import Kept, KeptPrompts
+from greenroom.actors.marks import Marks
 from greenroom.actors.models.port import Model, SessionInfo
 from greenroom.actors.quotas import QuotaRule, Quotas
 from greenroom.actors.subscribers import Subscribers
@@ -112,6 +113,8 @@ class Services:
     """What makes titles."""
     holds: Holds
     """What keeps sessions from starting turns."""
+    marks: Marks
+    """What is to be composed anew."""
     index: Index = attrs.field(
         default=attrs.Factory(lambda self: Index(self.store), takes_self=True)
     )

@@ -11,6 +11,7 @@ from greenroom.actors.asking_first import withdrawn_with, without
 from greenroom.actors.flushing import flush
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.holds import held_error
+from greenroom.actors.marks import noted
 from greenroom.actors.pending import raised
 from greenroom.actors.session import SessionActor
 from greenroom.actors.terms import terms_with
@@ -59,6 +60,7 @@ async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> N
         StoreFailed: it could not be written; the former setting stays.
     """
     actor.check_quiet()
+    header = noted(actor, header)
     # Offered first: what cannot be encoded is refused before anything moves.
     saving = actor.commit([record], header, terms=terms_with(actor, header))
     actor.step(Step.CONFIGURE)

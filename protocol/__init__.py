@@ -122,7 +122,7 @@ from greenroom.protocol.identity import (
     TurnId,
 )
 from greenroom.protocol.installed import TRUSTED, Terms
-from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced
+from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced, SessionsMarked
 from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
@@ -162,6 +162,7 @@ from greenroom.protocol.receipt import (
     When,
 )
 from greenroom.protocol.reckoning import ContributorSpend, Outcomes
+from greenroom.protocol.recomposition import Recomposition
 from greenroom.protocol.refusal import (
     BadExport,
     BadPlugin,
@@ -338,6 +339,7 @@ __all__ = [
     "Reach",
     "Receipt",
     "ReceiptStatus",
+    "Recomposition",
     "Reference",
     "Refused",
     "Replied",
@@ -356,6 +358,7 @@ __all__ = [
     "SessionState",
     "SessionSummary",
     "SessionTurn",
+    "SessionsMarked",
     "SetAside",
     "SkillExpansion",
     "SkillId",

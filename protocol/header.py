@@ -47,3 +47,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How far the index finds it (R239). 0: by agent, person, labels and skills only, as an earlier
     release stored it. 1: by all of a ``Filter``, since a dispatch. 2: by all of it from its
     creation on, and so is every session that was made after it."""
+    recompositions: int = 0
+    """The number of the newest of the store's recompositions that it was asked about (R239)."""
+    recompose: bool = False
+    """One of them concerned it: it is composed anew before its next dispatch."""

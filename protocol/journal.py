@@ -6,6 +6,7 @@ import msgspec
 
 from greenroom.protocol.encoding import decode_stored, encode
 from greenroom.protocol.hold import Hold
+from greenroom.protocol.recomposition import Recomposition
 
 
 class Intervention(msgspec.Struct, frozen=True, tag_field="is", omit_defaults=True):
@@ -32,7 +33,13 @@ class HoldLifted(Intervention, tag="hold_lifted", frozen=True):
     """What was shown of the skill that it held is withdrawn (R159)."""
 
 
-AnyIntervention: TypeAlias = HoldPlaced | HoldLifted
+class SessionsMarked(Intervention, tag="sessions_marked", frozen=True):
+    """Sessions are composed anew at their next turn (R239)."""
+
+    recomposition: Recomposition
+
+
+AnyIntervention: TypeAlias = HoldPlaced | HoldLifted | SessionsMarked
 _entries: Final = msgspec.json.Decoder(AnyIntervention)
 
 

@@ -76,6 +76,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts in a workspace's egress list (R158)."""
     holds_max: int = 1_000
     """Holds in force at once in one store (R159)."""
+    recompositions_max: int = 1_000
+    """Recompositions at once in one store that sessions may not know of yet (R239)."""
     resumed_per_second: float = 100.0
     """How many sessions with something to do go on in a second after a hold is lifted (R239)."""
     project_instructions_bytes_max: int = 262_144

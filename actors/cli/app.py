@@ -3,7 +3,6 @@
 import shlex
 import sys
 from functools import partial
-from getpass import getuser
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from signal import SIGTERM
@@ -14,7 +13,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from greenroom.actors import Workspace, World
-from greenroom.actors.cli import asked, exports, holding, looking, prompts
+from greenroom.actors.cli import asked, exports, intervening, looking, prompts
 from greenroom.actors.cli import chat as chatting
 from greenroom.actors.cli import compact as compacting
 from greenroom.actors.cli import demo as demonstrating
@@ -22,14 +21,13 @@ from greenroom.actors.cli.choosing import open_model
 from greenroom.actors.cli.demo_model import DemoModel, Pace
 from greenroom.actors.cli.exits import USAGE
 from greenroom.actors.cli.faults import BadOption, told
-from greenroom.actors.cli.options import Common, Meant, ModelChoice, Stored
+from greenroom.actors.cli.options import Common, Meant, ModelChoice, Stored, who
 from greenroom.actors.cli.places import data_folder, default_store, own_sample
 from greenroom.actors.cli.plugins import plugin
 from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.streams import OutputLost
 from greenroom.actors.cli.words import console, stamp
-from greenroom.protocol.hold import Running
 from greenroom.protocol.identity import DEFAULT_TENANT
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 
@@ -272,90 +270,18 @@ def answer(
     options = options or Stored()
 
     async def go() -> int:
-        who = by or _logged_in()
+        name = who(by)
         given: list[Answer] = [
-            *([Allow(who)] if allow else []),
-            *([] if deny is None else [Deny(who, deny)]),
-            *([] if result is None else [Result(result, who)]),
-            *([] if failure is None else [Failure(failure, who)]),
+            *([Allow(name)] if allow else []),
+            *([] if deny is None else [Deny(name, deny)]),
+            *([] if result is None else [Result(result, name)]),
+            *([] if failure is None else [Failure(failure, name)]),
         ]
         if len(given) != 1:
             raise BadOption("Say one of --allow, --deny WHY, --result TEXT, --failure WHY.")
         return await asked.answer(console(), options, question, given[0])
 
     return run(go, debug=options.debug)
-
-
-def _logged_in() -> str:
-    try:
-        return getuser()
-    except (KeyError, OSError, ImportError):  # whoever runs it has a number and no name
-        raise BadOption("Say who answers: --by NAME.") from None
-
-
-@app.command
-def hold(
-    *,
-    reason: Annotated[str, Parameter(help="Why; told to whoever is refused.")],
-    meant: Meant | None = None,
-    running: Annotated[
-        Running, Parameter(help="What becomes of turns that run when it is placed in a host.")
-    ] = "finish",
-    by: Annotated[str | None, Parameter(help="Who holds; by default who is logged in.")] = None,
-    options: Stored | None = None,
-) -> int:
-    """Hold sessions of a store that no host holds: they take messages and start no turn."""
-    options = options or Stored()
-    meant = meant or Meant()
-
-    async def go() -> int:
-        asked = meant.within(options.tenant)
-        return await holding.hold(
-            console(), options, asked, running=running, reason=reason, by=by or getuser()
-        )
-
-    return run(go, debug=options.debug)
-
-
-@app.command
-def lift(
-    hold: Annotated[str, Parameter(help="Its id, as `greenroom holds` lists it.")],
-    /,
-    *,
-    reason: Annotated[str, Parameter(help="Why.")] = "",
-    by: Annotated[str | None, Parameter(help="Who lifts; by default who is logged in.")] = None,
-    withdrawn: Annotated[
-        bool, Parameter(negative=(), help="Its skill was wrong: conversations show it no more.")
-    ] = False,
-    options: Stored | None = None,
-) -> int:
-    """Lift a hold of a store that no host holds; what it held goes on with the next host."""
-    options = options or Stored()
-    command = partial(
-        holding.lift,
-        console(),
-        options,
-        hold,
-        reason=reason,
-        by=by or getuser(),
-        withdrawn=withdrawn,
-    )
-    return run(command, debug=options.debug)
-
-
-@app.command
-def holds(
-    *,
-    past: Annotated[
-        bool, Parameter(negative=(), help="All that was ever held and lifted.")
-    ] = False,
-    json: Annotated[bool, Parameter(negative=(), help="One JSON object a line.")] = False,
-    options: Stored | None = None,
-) -> int:
-    """List what holds sessions of a store: who, when and why."""
-    options = options or Stored()
-    command = partial(holding.holds, console(), options, past=past, as_json=json)
-    return run(command, debug=options.debug)
 
 
 @app.command
@@ -369,7 +295,17 @@ def schema(*, common: Common | None = None) -> int:  # noqa: ARG001 - every comm
     return run(write)
 
 
-for command in (prompts.explain, prompts.kept_prompt, prompts.contributors, prompts.spend):
+for command in (
+    prompts.explain,
+    prompts.kept_prompt,
+    prompts.contributors,
+    prompts.spend,
+    intervening.hold,
+    intervening.lift,
+    intervening.holds,
+    intervening.recompose,
+    intervening.journal,
+):
     app.command(command)
 app.command(exports.export)
 app.command(exports.import_, name="import")

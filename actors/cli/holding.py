@@ -1,6 +1,7 @@
-"""``greenroom hold``, ``lift`` and ``holds``: sessions of a store that no host holds.
+"""``greenroom hold``, ``lift``, ``holds`` and ``recompose``: on a store that no host holds.
 
-A hold is in force with the next host that opens the store, for as long as nobody lifts it (R239).
+A hold is in force with the next host that opens the store, for as long as nobody lifts it, and that
+host composes anew what is marked (R239).
 """
 
 from collections.abc import AsyncGenerator
@@ -18,10 +19,10 @@ from greenroom.actors.holding import new_hold
 from greenroom.actors.holding_stored import lift_stored, place_stored
 from greenroom.actors.holds import Holds
 from greenroom.actors.index import Index
-from greenroom.actors.journaling import interventions
+from greenroom.actors.marking import mark
+from greenroom.actors.marks import Marks
 from greenroom.protocol.filter import Filter, about
 from greenroom.protocol.hold import Hold, Running
-from greenroom.protocol.journal import AnyIntervention, HoldPlaced
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.store import EmbeddedStore
 
@@ -65,27 +66,15 @@ async def lift(
     return 0
 
 
-async def holds(
-    console: Console, options: Stored, *, past: bool = False, as_json: bool = False
-) -> int:
-    """List the holds that are in force, or all that was ever held and lifted (R242)."""
+async def holds(console: Console, options: Stored, *, as_json: bool = False) -> int:
+    """List the holds that are in force."""
     async with open_reading(options) as store:
-        if past:
-            entries = list(interventions(store))
-        else:
-            index = Index(store)
-            found = [
-                (each, await index.count(each))
-                for each in Holds.stored(store).in_force
-                if each.tenant in (None, options.tenant)
-            ]
-    if past:
-        for entry in entries:
-            if as_json:
-                print_json(entry)
-            else:
-                console.print(plain(_told(entry)))
-        return 0
+        index = Index(store)
+        found = [
+            (each, await index.count(each))
+            for each in Holds.stored(store).in_force
+            if each.tenant in (None, options.tenant)
+        ]
     for each, sessions in found:
         if as_json:
             print_json(each)
@@ -93,6 +82,18 @@ async def holds(
             _show(console, each, sessions)
     if not as_json:
         console.print(counted(len(found), "hold"), style="dim")
+    return 0
+
+
+async def recompose(
+    console: Console, options: Stored, asked: Filter, *, reason: str, by: str
+) -> int:
+    """Mark sessions of one tenant: their next turn composes them anew (R239)."""
+    async with _open_writing(options) as store:
+        marks = Marks.stored(store)
+        made = await mark(store, marks, World(), DEFAULT_LIMITS, asked, reason=reason, by=by)
+        sessions = await Index(store).count(made)
+    console.print(f"composed anew at their next turn: {counted(sessions, 'session')}")
     return 0
 
 
@@ -106,12 +107,3 @@ def _show(console: Console, each: Hold, sessions: int) -> None:
 
 def _print_id(console: Console, name: str) -> None:
     console.print(plain(f"  {name}"), style="dim", no_wrap=True, overflow="ignore", crop=False)
-
-
-def _told(entry: AnyIntervention) -> str:
-    when = f"{moment(entry.at)} UTC"
-    reason = f": {entry.reason}" if entry.reason else ""
-    if isinstance(entry, HoldPlaced):
-        return f"{when}  {entry.by} held {about(entry.hold)}{reason}  {entry.hold.id}"
-    withdrew = " and withdrew its skill" if entry.withdrawn else ""
-    return f"{when}  {entry.by} lifted {entry.hold}{withdrew}{reason}"

@@ -1,5 +1,6 @@
 """Options that several commands have."""
 
+from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
@@ -76,6 +77,14 @@ class Meant:
         labels = {name: value for name, _, value in pairs}
         check_name(tenant, "tenant")
         return check_filter(DEFAULT_LIMITS, tenant, labels=labels, **named)
+
+
+def who(by: str | None) -> str:
+    """Who does it: whoever was named, or is logged in. Raises :class:`BadOption`."""
+    try:
+        return by or getuser()
+    except (KeyError, OSError, ImportError):  # whoever runs it has a number and no name
+        raise BadOption("Say who does it: --by NAME.") from None
 
 
 @Parameter(name="*")

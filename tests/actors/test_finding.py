@@ -15,6 +15,7 @@ from greenroom.protocol.identity import SessionId
 from greenroom.protocol.skill import package_revision
 from greenroom.store import Claim, Commit, MemoryStore, Stored, open_memory
 from tests.actors.held import WHY, phase
+from tests.actors.marked import money
 from tests.actors.policy import FULL
 from tests.actors.stage import Stage, agent, package, stage, workspace
 from tests.store.offering import ask
@@ -23,16 +24,6 @@ AGENTS = [agent(), agent(name="sales", skills=("skills/refunds",), model="n")]
 REFUNDS, PLAIN = package("refunds"), package("plain", "Be plain.")
 REVISION = package_revision(PLAIN.files)
 BOUND = package_revision(REFUNDS.files)
-
-
-def money(version: str = "1", placement: str = "agent") -> Text:
-    return Text(
-        id="money",
-        version=version,
-        owner="workspace",
-        placement=placement,  # type: ignore[arg-type]
-        text=f"Money is in pence, of version {version}.",
-    )
 
 
 def work(*contributors: Text) -> Workspace:

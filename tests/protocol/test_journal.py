@@ -10,9 +10,11 @@ from greenroom.protocol.journal import (
     AnyIntervention,
     HoldLifted,
     HoldPlaced,
+    SessionsMarked,
     decode_intervention,
     encode_intervention,
 )
+from greenroom.protocol.recomposition import Recomposition
 
 HOLD = Hold(
     id="h1",
@@ -25,13 +27,16 @@ HOLD = Hold(
     agent="support",
     labels={"team": "a"},
 )
+MARKED = Recomposition(
+    number=3, at=7, by="ann", reason="It is wrong.", contributor="money@1", preset="full"
+)
 FRAMES: list[tuple[AnyIntervention, bytes]] = [
     (
         HoldPlaced(7, "ann", "It pays twice.", HOLD),
         (
             b'{"is":"hold_placed","at":7,"by":"ann","reason":"It pays twice.","hold":'
-            b'{"id":"h1","at":7,"by":"ann","reason":"It pays twice.","running":"stop",'
-            b'"tenant":"shop","skill":"skills/refunds","agent":"support","labels":{"team":"a"}}}'
+            b'{"tenant":"shop","skill":"skills/refunds","agent":"support","labels":{"team":"a"},'
+            b'"id":"h1","at":7,"by":"ann","reason":"It pays twice.","running":"stop"}}'
         ),
     ),
     (
@@ -42,7 +47,21 @@ FRAMES: list[tuple[AnyIntervention, bytes]] = [
         HoldLifted(9, "ben", "Mended.", "h1"),
         b'{"is":"hold_lifted","at":9,"by":"ben","reason":"Mended.","hold":"h1"}',
     ),
+    (
+        SessionsMarked(7, "ann", "It is wrong.", MARKED),
+        (
+            b'{"is":"sessions_marked","at":7,"by":"ann","reason":"It is wrong.","recomposition":'
+            b'{"contributor":"money@1","preset":"full","number":3,"at":7,"by":"ann",'
+            b'"reason":"It is wrong."}}'
+        ),
+    ),
 ]
+EARLIER = (
+    b'{"is":"hold_placed","at":7,"by":"ann","reason":"It pays twice.","hold":'
+    b'{"id":"h1","at":7,"by":"ann","reason":"It pays twice.","running":"stop",'
+    b'"tenant":"shop","skill":"skills/refunds","agent":"support","labels":{"team":"a"}}}'
+)
+"""As a hold was entered before it could name more."""
 
 
 @pytest.mark.parametrize(("entry", "frame"), FRAMES)
@@ -50,6 +69,11 @@ def test_an_entry_has_a_golden_frame(entry: AnyIntervention, frame: bytes) -> No
     """R242: who, why and when; a frame is never changed, for the journal is kept for good."""
     assert encode_intervention(entry) == frame
     assert decode_intervention(frame) == entry
+
+
+def test_what_an_earlier_release_entered_is_read_as_it_was() -> None:
+    # R242
+    assert decode_intervention(EARLIER) == HoldPlaced(7, "ann", "It pays twice.", HOLD)
 
 
 def test_every_kind_of_entry_has_a_frame() -> None:

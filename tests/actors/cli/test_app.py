@@ -16,7 +16,7 @@ from tests.actors.cli.conftest import Kept
 COMMANDS = (
     *("demo", "chat", "sessions", "show", "request", "schema", "hold", "lift", "holds"),
     *("explain", "kept-prompt", "contributors", "spend", "plugin", "questions", "answer"),
-    *("compact", "export", "import"),
+    *("compact", "export", "import", "recompose", "journal"),
 )
 
 

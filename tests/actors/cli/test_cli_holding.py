@@ -1,4 +1,4 @@
-"""Laws of ``greenroom hold``, ``lift`` and ``holds``: on a store, with no host running."""
+"""Laws of ``greenroom hold``, ``lift``, ``recompose`` and ``journal``: with no host running."""
 
 import json
 from pathlib import Path
@@ -52,16 +52,30 @@ def test_a_store_is_held_and_lifted_between_two_runs(tmp_path: Path) -> None:
     assert [turn["end"] for turn in turns] == ["done"] * len(turns)
     assert len(turns) >= 2
 
-    past = ran(tmp_path, "holds", "--past").stdout.splitlines()
-    assert ["ann held sessions" in past[0], "ben lifted" in past[1]] == [True, True]
-    assert ": Mended." in past[1]
-    entries = [
-        json.loads(line) for line in ran(tmp_path, "holds", "--past", "--json").stdout.splitlines()
-    ]
-    assert [(each["is"], each["by"]) for each in entries] == [
-        ("hold_placed", "ann"),
-        ("hold_lifted", "ben"),
-    ]
+    entries = ran(tmp_path, "journal").stdout.splitlines()
+    assert ["ann held sessions" in entries[0], "ben lifted" in entries[1]] == [True, True]
+    assert entries[1].endswith(": Mended.")
+    assert entries[2] == "2 entries"
+    assert ESCAPE not in "".join(entries)
+
+
+def test_the_journal_is_read_a_page_at_a_time(tmp_path: Path) -> None:
+    """R242: who, when and why, of whatever was done; and each page says how to go on."""
+    assert ran(tmp_path, *SCRIPTED, "a", "--agent", "support", given="One").returncode == 0
+    for reason in ("One.", "Two.", "Three."):
+        why = ("--contributor", "preamble", "--reason", reason, "--by", "ann")
+        marked = ran(tmp_path, "recompose", *why)
+        assert (marked.returncode, marked.stderr) == (0, "")
+        assert marked.stdout == "composed anew at their next turn: 1 session\n"
+    first = ran(tmp_path, "journal", "--limit", 2).stdout.splitlines()
+    assert "ann marked sessions with the contributor preamble of the tenant default" in first[0]
+    assert first[0].endswith("to be composed anew: One.")
+    assert first[2] == "2 entries; more with --after 2"
+    rest = ran(tmp_path, "journal", "--after", 2, "--json").stdout.splitlines()
+    [last] = [json.loads(line) for line in rest]
+    assert (last["number"], last["entry"]["is"]) == (3, "sessions_marked")
+    assert (last["entry"]["by"], last["entry"]["reason"]) == ("ann", "Three.")
+    assert ran(tmp_path, "journal", "--after", 9).stdout == "0 entries\n"
 
 
 def test_a_skill_is_found_by_the_index_of_the_store(kept: Kept) -> None:
@@ -93,6 +107,11 @@ def test_a_skill_is_found_by_the_index_of_the_store(kept: Kept) -> None:
         (("hold", "--reason", "x", "--running", "pause"), 2, "running"),
         (("hold", "--reason", "x"), 1, "Nothing was kept yet"),
         (("holds",), 1, "Nothing was kept yet"),
+        (("recompose",), 2, "reason"),
+        (("recompose", "--reason", "x", "--label", "=a"), 2, "NAME=VALUE"),
+        (("recompose", "--reason", "x"), 1, "Nothing was kept yet"),
+        (("journal",), 1, "Nothing was kept yet"),
+        (("journal", "--limit", "0"), 2, "limit"),
         (("lift", "x"), 1, "Nothing was kept yet"),
     ],
 )
