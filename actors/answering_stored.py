@@ -22,6 +22,7 @@ from greenroom.protocol.errors import Missing, SessionLost
 from greenroom.protocol.filter import Term, composition_terms
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId, TurnId
+from greenroom.protocol.journal import entry_of
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.parked import open_in, parked_of, questions_of
 from greenroom.protocol.question import Answer, Asking, Question, fits, in_time
@@ -104,6 +105,7 @@ def _answering(
         encode_header(header),
         blobs=blobs,
         terms=terms_of(session, header, kept, left),
+        entry=entry_of(session, record),
     )
     return commit, record
 

@@ -19,6 +19,7 @@ from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import SessionLost
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId
+from greenroom.protocol.journal import entry_of
 from greenroom.protocol.opening import asked_first
 from greenroom.protocol.question import Answer, Question, fits, in_time, settled, shown
 from greenroom.protocol.record import Answered, AnyRecord, EagerAsked
@@ -87,6 +88,7 @@ def _committed(actor: "SessionActor", record: Answered) -> Slot[Obstacle | None]
         actor.go_on()
 
     header, terms = without(actor, [record.question])
-    actor.commit([record], header, terms=terms, then=judged)
+    entry = entry_of(actor.id, record)
+    actor.commit([record], header, terms=terms, entry=entry, then=judged)
     actor.answering = coming
     return slot

@@ -23,6 +23,7 @@ from greenroom.actors.terms import terms_with
 from greenroom.actors.tools import blobs_of
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import GreenroomError, SessionLost
+from greenroom.protocol.journal import entry_of
 from greenroom.protocol.note import approvals_note
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.question import (
@@ -195,6 +196,7 @@ def _committed(turn: "Turn", record: Answered, blobs: dict[str, bytes]) -> Slot[
         turn.heard()
 
     terms = None if turn.asked is None else terms_with(actor, actor.header, left)
-    actor.commit([record], blobs=blobs, terms=terms, then=judged)
+    entry = entry_of(actor.id, record)
+    actor.commit([record], blobs=blobs, terms=terms, entry=entry, then=judged)
     actor.answering = coming
     return slot

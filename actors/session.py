@@ -130,6 +130,7 @@ class SessionActor:
         blobs: Mapping[str, bytes] | None = None,
         terms: frozenset[tuple[str, str]] | None = None,
         charges: tuple[Charge, ...] = (),
+        entry: bytes | None = None,
         *,
         behind: int = 0,
     ) -> Sealed:
@@ -145,6 +146,7 @@ class SessionActor:
             blobs or {},
             terms=terms,
             charges=charges,
+            entry=entry,
         )
         before = self.pending.last.header if behind and self.pending else self.header
         return Sealed(commit, tuple(records), header or before)
@@ -159,6 +161,7 @@ class SessionActor:
         blobs: Mapping[str, bytes] | None = None,
         terms: frozenset[tuple[str, str]] | None = None,
         charges: tuple[Charge, ...] = (),
+        entry: bytes | None = None,
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
     ) -> Saving:
         """Seal one boundary and offer it, behind whatever of this session is on its way (R91).
@@ -167,7 +170,7 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
-        told = (consumed, keys, blobs, terms, charges)
+        told = (consumed, keys, blobs, terms, charges, entry)
         if not self._saving:
             saving.sealed = self.seal(records, header, *told)
             self._offer(saving)

@@ -19,15 +19,10 @@ from greenroom.actors.titling import change_title
 from greenroom.protocol.errors import Busy, GreenroomError, PendingSave, SessionLost
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import MessageId
+from greenroom.protocol.journal import entry_of
 from greenroom.protocol.phase import Phase, Step
 from greenroom.protocol.receipt import RECALLED, Outcome
-from greenroom.protocol.record import (
-    AnyRecord,
-    ModelChanged,
-    PresetChanged,
-    Recalled,
-    TitleSet,
-)
+from greenroom.protocol.record import ModelChanged, PresetChanged, Recalled, TitleSet
 from greenroom.protocol.usage import Usage
 
 _log: Final = logging.getLogger("greenroom")
@@ -52,8 +47,12 @@ async def set_model(actor: SessionActor, model: str, by: str | None) -> None:
         await configure(actor, record, structs.replace(actor.header, model=model))
 
 
-async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> None:
+async def configure(
+    actor: SessionActor, record: PresetChanged | ModelChanged, header: Header
+) -> None:
     """Commit a setting; it is in force after that, and not before (R8, R10).
+
+    The journal says with it who put it (R242).
 
     Raises:
         Busy, PendingSave: the session is not idle; nothing changed (R9).
@@ -62,7 +61,8 @@ async def configure(actor: SessionActor, record: AnyRecord, header: Header) -> N
     actor.check_quiet()
     header = noted(actor, header)
     # Offered first: what cannot be encoded is refused before anything moves.
-    saving = actor.commit([record], header, terms=terms_with(actor, header))
+    terms, entry = terms_with(actor, header), entry_of(actor.id, record)
+    saving = actor.commit([record], header, terms=terms, entry=entry)
     actor.step(Step.CONFIGURE)
     error = await saving.get_shielded()
     if isinstance(error, SessionLost):

@@ -122,7 +122,15 @@ from greenroom.protocol.identity import (
     TurnId,
 )
 from greenroom.protocol.installed import TRUSTED, Terms
-from greenroom.protocol.journal import AnyIntervention, HoldLifted, HoldPlaced, SessionsMarked
+from greenroom.protocol.journal import (
+    AnyIntervention,
+    HoldLifted,
+    HoldPlaced,
+    ModelPut,
+    PresetPut,
+    QuestionAnswered,
+    SessionsMarked,
+)
 from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
 from greenroom.protocol.message import (
@@ -298,6 +306,7 @@ __all__ = [
     "Missing",
     "ModelCall",
     "ModelFailed",
+    "ModelPut",
     "ModelRequest",
     "ModelSwitched",
     "Moved",
@@ -325,11 +334,13 @@ __all__ = [
     "Placement",
     "Plugin",
     "Preset",
+    "PresetPut",
     "PresetTable",
     "ProjectionMap",
     "PromptRecomposed",
     "Proposal",
     "Question",
+    "QuestionAnswered",
     "QuestionAsked",
     "QuestionSettled",
     "QueueFull",

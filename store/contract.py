@@ -100,6 +100,8 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     """Replaces the session's ``find`` terms; None leaves them."""
     charges: tuple[Charge, ...] = ()
     """What it adds to the counts of its tenant (R233)."""
+    entry: bytes | None = None
+    """Entered in the journal with it, where somebody intervened (R242)."""
 
 
 class Release(msgspec.Struct, frozen=True, gc=False):

@@ -246,6 +246,8 @@ class Transaction:
             replace_terms(self.tables, session, operation.session, operation.terms)
         if operation.charges:
             charge(self.tables, operation.session.tenant, operation.charges)
+        if operation.entry is not None:
+            enter(self.tables, contract.Enter(operation.entry), RECORD_BYTES_MAX)
 
     def _is_repeated(self, operation: contract.Commit, head: Head) -> bool:
         """Whether this very commit is the session's newest: offered again, written once (R85)."""

@@ -15,6 +15,9 @@ from greenroom.protocol.journal import (
     AnyIntervention,
     HoldLifted,
     HoldPlaced,
+    ModelPut,
+    PresetPut,
+    QuestionAnswered,
     SessionsMarked,
     decode_intervention,
 )
@@ -49,7 +52,7 @@ def _count(entries: int, last: int | None) -> str:
 
 def _told(entry: AnyIntervention) -> str:
     reason = f": {entry.reason}" if entry.reason else ""
-    return f"{moment(entry.at)} UTC  {entry.by} {_done(entry)}{reason}"
+    return f"{moment(entry.at)} UTC  {entry.by or 'somebody'} {_done(entry)}{reason}"
 
 
 def _done(entry: AnyIntervention) -> str:
@@ -60,3 +63,10 @@ def _done(entry: AnyIntervention) -> str:
             return f"lifted {name}" + (" and withdrew its skill" if withdrawn else "")
         case SessionsMarked(recomposition=made):
             return f"marked {about(made)} to be composed anew"
+        case PresetPut(session=session, preset=preset, before=before):
+            return f"put {session} under the preset {preset}, which was under {before}"
+        case ModelPut(session=session, model=model, before=before):
+            after = f", after {before}" if before else ""
+            return f"chose the model {model} for {session}{after}"
+        case QuestionAnswered(session=session, question=name, answer=answer):
+            return f"answered {answer} in {session} ({name})"

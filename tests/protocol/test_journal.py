@@ -6,15 +6,22 @@ import pytest
 
 from greenroom.protocol.errors import StoreDamaged
 from greenroom.protocol.hold import Hold
+from greenroom.protocol.identity import SessionId
 from greenroom.protocol.journal import (
     AnyIntervention,
     HoldLifted,
     HoldPlaced,
+    ModelPut,
+    PresetPut,
+    QuestionAnswered,
     SessionsMarked,
     decode_intervention,
     encode_intervention,
+    entry_of,
 )
+from greenroom.protocol.question import Allow, Deny, Failure, Result
 from greenroom.protocol.recomposition import Recomposition
+from greenroom.protocol.record import Answered, ModelChanged, PresetChanged
 
 HOLD = Hold(
     id="h1",
@@ -27,6 +34,7 @@ HOLD = Hold(
     agent="support",
     labels={"team": "a"},
 )
+SHOP = SessionId("shop", "a")
 MARKED = Recomposition(
     number=3, at=7, by="ann", reason="It is wrong.", contributor="money@1", preset="full"
 )
@@ -55,6 +63,27 @@ FRAMES: list[tuple[AnyIntervention, bytes]] = [
             b'"reason":"It is wrong."}}'
         ),
     ),
+    (
+        PresetPut(7, "ann", "", SHOP, "full", "read-only"),
+        (
+            b'{"is":"preset_put","at":7,"by":"ann","reason":"","session":'
+            b'{"tenant":"shop","key":"a"},"preset":"full","before":"read-only"}'
+        ),
+    ),
+    (
+        ModelPut(7, "", "", SHOP, "m", ""),
+        (
+            b'{"is":"model_put","at":7,"by":"","reason":"","session":'
+            b'{"tenant":"shop","key":"a"},"model":"m","before":""}'
+        ),
+    ),
+    (
+        QuestionAnswered(7, "ben", "Too much.", SHOP, "q1", "deny"),
+        (
+            b'{"is":"question_answered","at":7,"by":"ben","reason":"Too much.","session":'
+            b'{"tenant":"shop","key":"a"},"question":"q1","answer":"deny"}'
+        ),
+    ),
 ]
 EARLIER = (
     b'{"is":"hold_placed","at":7,"by":"ann","reason":"It pays twice.","hold":'
@@ -74,6 +103,30 @@ def test_an_entry_has_a_golden_frame(entry: AnyIntervention, frame: bytes) -> No
 def test_what_an_earlier_release_entered_is_read_as_it_was() -> None:
     # R242
     assert decode_intervention(EARLIER) == HoldPlaced(7, "ann", "It pays twice.", HOLD)
+
+
+@pytest.mark.parametrize(
+    ("record", "entry"),
+    [
+        (PresetChanged(7, "full", "read-only", "ann"), FRAMES[4][0]),
+        (ModelChanged(7, "m", ""), FRAMES[5][0]),
+        (Answered(7, 1, "q1", Deny("ben", "Too much.")), FRAMES[6][0]),
+        (Answered(7, 1, "q", Allow("ben")), QuestionAnswered(7, "ben", "", SHOP, "q", "allow")),
+        (
+            Answered(7, 1, "q", Result("Secret.", "ben")),
+            QuestionAnswered(7, "ben", "", SHOP, "q", "result"),
+        ),
+        (
+            Answered(7, 1, "q", Failure("Lost.", "ben")),
+            QuestionAnswered(7, "ben", "Lost.", SHOP, "q", "failure"),
+        ),
+    ],
+)
+def test_what_is_entered_with_a_record_says_who_and_why(
+    record: PresetChanged | ModelChanged | Answered, entry: AnyIntervention
+) -> None:
+    """R242: and not what a result holds, which is the session's."""
+    assert decode_intervention(entry_of(SHOP, record)) == entry
 
 
 def test_every_kind_of_entry_has_a_frame() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from greenroom.protocol.errors import SaveFailed
 from greenroom.store import (
     Absent,
+    Committed,
     Create,
     Delete,
     Done,
@@ -43,6 +44,21 @@ async def test_an_entry_and_what_stands_are_one_step(store: Store) -> None:
     ]
     assert [each.number for each in store.journal(1, limit=2)] == [2, 3]
     assert store.journal(4) == []
+
+
+async def test_an_entry_with_a_commit_is_of_that_commit(store: Store) -> None:
+    """R242: both or neither, and once, however often it is offered again."""
+    await made(store)
+    with_entry = commit(entry=b"put")
+    assert await ask(store, Enter(b"before")) == Done(1)
+    first = await ask(store, with_entry)
+    assert await ask(store, with_entry) == first
+    assert await ask(store, commit(head=5, entry=b"fenced")) != first
+    assert await ask(store, commit(epoch=0, head=1, entry=b"fenced")) != first
+    too_long = commit(head=1, entry=b"x" * (transaction.RECORD_BYTES_MAX + 1))
+    assert isinstance(await ask(store, too_long), Failed)
+    assert isinstance(await ask(store, commit(head=1)), Committed)
+    assert [each.entry for each in store.journal()] == [b"before", b"put"]
 
 
 async def test_what_does_not_stand_is_not_taken_away(store: Store) -> None:
