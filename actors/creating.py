@@ -53,7 +53,6 @@ async def created(
         messages=len(messages),
         labels=kept_labels,
         indexed=WHOLE,
-        recompositions=services.marks.last,
     )
     records = (Opened(now, agent, person, chosen, instructions), *history)
     operation = Create(

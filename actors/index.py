@@ -3,8 +3,8 @@
 Where a filter names one thing, the index says it. Where it names several, the sessions of whichever
 fits the fewest are looked at, each by its header and its kept prompt. A session that an earlier
 release stored is in the index by part of what it is; until its next dispatch it is looked at as
-well, so that no answer is silently short (R239). Such sessions stand before all others, and where
-there are none that costs one look.
+well, so that no answer is silently short (R239). Such sessions stand before all others, so where
+there are none that costs one look; no earlier release may write to the store behind a later one.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from greenroom.actors.cli.looking import open_reading, print_json
 from greenroom.actors.cli.options import Stored
-from greenroom.actors.cli.words import moment, plain
+from greenroom.actors.cli.words import moment, short
 from greenroom.protocol.filter import about
 from greenroom.protocol.journal import (
     AnyIntervention,
@@ -25,6 +25,8 @@ from greenroom.protocol.journal import (
 ENTRIES: Final = 100
 """Entries that are shown unless another number is given."""
 ENTRIES_MAX: Final = 10_000
+CHARACTERS_MAX: Final = 2_000
+"""Of an entry; --json has it whole."""
 
 
 async def journal(
@@ -39,7 +41,7 @@ async def journal(
         if as_json:
             print_json({"number": row.number, "entry": entry})
         else:
-            console.print(plain(f"{row.number}  {_told(entry)}"))
+            console.print(f"{row.number}  {short(_told(entry), CHARACTERS_MAX)}")
     if not as_json:
         console.print(_count(len(page), page[-1].number if has_more else None), style="dim")
     return 0
@@ -52,7 +54,7 @@ def _count(entries: int, last: int | None) -> str:
 
 def _told(entry: AnyIntervention) -> str:
     reason = f": {entry.reason}" if entry.reason else ""
-    return f"{moment(entry.at)} UTC  {entry.by or 'somebody'} {_done(entry)}{reason}"
+    return f"{moment(entry.at)} UTC {entry.by or 'somebody'} {_done(entry)}{reason}"
 
 
 def _done(entry: AnyIntervention) -> str:

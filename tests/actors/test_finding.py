@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from greenroom.actors import Scope, Workspace
+from greenroom.actors import Scope, Session, Workspace, tool
+from greenroom.actors.models.port import Capabilities
 from greenroom.actors.models.scripted import Scripted, call
 from greenroom.protocol.contributor import Text
-from greenroom.protocol.encoding import decode_header, encode_header
+from greenroom.protocol.encoding import decode_header, decode_records, encode_header
 from greenroom.protocol.errors import InvalidInput
 from greenroom.protocol.identity import SessionId
+from greenroom.protocol.record import AnyRecord, Compacted
 from greenroom.protocol.skill import package_revision
 from greenroom.store import Claim, Commit, MemoryStore, Stored, open_memory
 from tests.actors.held import WHY, phase
@@ -199,6 +201,52 @@ async def test_the_index_follows_what_changes(
         async with opened(store, money("2")) as on:
             assert set(await found(on.host, **which)) == {"ann"}
             assert [each.phase async for each in on.host.sessions(**which)] == ["held"]
+
+
+@tool(effect="read")
+async def tell() -> str:
+    """Tell a long story."""
+    return "x" * 9_000
+
+
+@pytest.mark.parametrize("between_rounds", [False, True])
+async def test_the_index_follows_a_compaction_that_makes_room(*, between_rounds: bool) -> None:
+    """R58, R210, R239: before a turn, or in the midst of one."""
+    small = Capabilities(context_tokens=10_000)
+    steps: list[Any] = ["Hi."] * (4 if between_rounds else 8)
+    model = Scripted([*steps, *([call("tell")] if between_rounds else []), *["Hi."] * 5])
+    model.capabilities = small
+    async with open_memory() as store:
+        told: Any = {"store": store, "models": {"m": model, "n": model}, "tools": [tell]}
+        async with stage(work=work(money()), **told) as on:
+            session = await on.session()
+            for _ in range(4):
+                await session.ask("x" * 3_500)
+            await on.host.reload(work(money("2")))
+            turns = 4
+            while not any(isinstance(r, Compacted) for r in records(on, session)):
+                assert turns < 9
+                await session.ask("x" * (10 if between_rounds else 3_500))
+                turns += 1
+            assert turns == 5 or not between_rounds
+            assert set(await found(on.host, contributor="money@2")) == {"ann"}
+            assert set(await found(on.host, contributor="money@1")) == set()
+
+
+def records(on: Stage, session: Session) -> list[AnyRecord]:
+    return [r for entry in on.store.read(session.id) for r in decode_records(entry.records)]
+
+
+async def test_a_message_that_shows_another_revision_is_found_by_both() -> None:
+    """R239: also where the skill was shown before."""
+    later = package("plain", "Be plainer.")
+    async with open_memory() as store, opened(store) as on:
+        session = await on.session()
+        await session.ask("Hi.", skills=["plain"])
+        await on.host.reload(workspace(agents=AGENTS, skills=[REFUNDS, later]))
+        await session.ask("Hi.", skills=["plain"])
+        for revision in (REVISION, package_revision(later.files)):
+            assert await found(on.host, revision=revision) == {"ann": ("message",)}
 
 
 async def test_the_commits_of_an_ordinary_turn_write_no_terms() -> None:

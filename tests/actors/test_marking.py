@@ -152,32 +152,61 @@ async def test_who_is_concerned_is_told_by_what_it_was_when_it_was_marked(
 
 
 async def check_switched(on: Stage) -> None:
-    for key in ("is", "was"):
-        await (await on.session(key)).ask("Again.")
-    assert await versions_of(on) == {"is": "1", "was": "2"}
+    for _ in range(2):
+        for key in ("is", "was"):
+            await (await on.session(key)).ask("Again.")
+        assert await versions_of(on) == {"is": "1", "was": "2"}
+        # Once: what is edited later is not in it.
+        await on.host.reload(work("3"))
 
 
 async def test_what_a_call_loads_after_the_mark_was_not_shown_when_it_was_marked() -> None:
-    # R239
-    composer = Composer()
-    async with open_memory() as store:
-        steps = ["Hi.", call("load_skill", name="plain"), "Loaded."]
-        async with opened(store, "1", *steps, composer=composer) as on:
-            session = await on.session()
-            await session.ask("Hi.")
-            assert (await on.host.recompose(skill="plain", **WHY)).sessions == 0
-            await session.ask("Load it.")
-            await session.ask("Again.")
-            assert composer.made == 1
+    """R239: though it is of a turn that had begun before the mark."""
+    asked = Stalled(trio.Event(), call("load_skill", name="plain"))
+    async with open_memory() as store, opened(store, "1", asked, "Loaded.") as on:
+        session = await on.session()
+        receipt = await session.prompt("Load it.")
+        await asked.reached.wait()
+        await on.host.reload(work("2"))
+        assert (await on.host.recompose(skill="plain", **WHY)).sessions == 0
+        asked.until.set()
+        assert await ended(session, receipt) == ["done"]
+        assert set(await found(on.host, skill="plain")) == {"ann"}
+        await session.ask("Again.")
+        assert await versions_of(on) == {"ann": "1"}
 
 
+@pytest.mark.parametrize("switched", [False, True])
+async def test_a_summary_that_lands_under_another_prompt_is_what_the_mark_was_for(
+    *, switched: bool
+) -> None:
+    """R58, R239: it was composed anew with it, so the next turn is an ordinary one."""
+    async with open_memory() as store, opened(store) as on:
+        session = await on.session()
+        for number in range(4):
+            await session.ask(f"{number} " + "x" * 2_000)
+        await on.host.recompose(**WHY)
+        if switched:
+            await session.set_permission_preset(FULL)
+        await on.host.reload(work("2"))
+        assert (await session.compact()).status == "compacted"
+        await on.host.reload(work("3"))
+        await session.ask("Again.")
+        assert await versions_of(on) == {"ann": "2"}
+
+
+@pytest.mark.parametrize("switched", [False, True])
 @pytest.mark.parametrize("how", ["compact", "recompose"])
-async def test_one_that_was_composed_anew_meanwhile_is_not_composed_again(how: str) -> None:
+async def test_one_that_was_composed_anew_meanwhile_is_not_composed_again(
+    how: str, *, switched: bool
+) -> None:
     """R58, R111, R239: it has what the mark was for."""
     async with open_memory() as store, opened(store) as on:
         session = await on.session()
         await session.ask("Hi.")
         await on.host.recompose(**WHY)
+        if switched:
+            await session.set_permission_preset(FULL)
         await on.host.reload(work("2"))
         await getattr(session, how)()
         assert await versions_of(on) == {"ann": "2"}
