@@ -329,15 +329,14 @@ class Host(Scope):
     def summaries(self, tenant: str | None) -> Iterator[SessionSummary]:
         """Every session, as a listing shows it; nothing is activated."""
         for stored in self.services.store.sessions(tenant):
-            yield self.as_listed(stored)
+            yield self._summary(stored)
 
     def summary(self, session: SessionId) -> SessionSummary | None:
         """One session as a listing shows it; None if there is none."""
         stored = self.services.store.look(session)
-        return self.as_listed(stored) if isinstance(stored, Stored) else None
+        return self._summary(stored) if isinstance(stored, Stored) else None
 
-    def as_listed(self, stored: Stored) -> SessionSummary:
-        """A stored session as a listing shows it."""
+    def _summary(self, stored: Stored) -> SessionSummary:
         return summary_of(stored, self.live(stored.session), self.services)
 
     def journal(self) -> Listing[AnyIntervention]:

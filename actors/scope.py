@@ -16,6 +16,7 @@ from greenroom.actors.listing import Items, Listing
 from greenroom.actors.loop import check_loop
 from greenroom.actors.marking import mark
 from greenroom.actors.questions import open_questions, session_of
+from greenroom.actors.reading import summary_of
 from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
 from greenroom.protocol.encoding import decode_header
@@ -190,9 +191,12 @@ class Scope:
         host, services = self._host, self._host.services
         asked = check_filter(services.limits, self._tenant, **which)
 
+        def summary(stored: Stored) -> SessionSummary:
+            return summary_of(stored, host.live(stored.session), services)
+
         def found() -> Items[SessionSummary]:
             agents = services.workspace.agents
-            return summaries_of(services.index, asked, host.as_listed, agents=agents, phase=phase)
+            return summaries_of(services.index, asked, summary, agents=agents, phase=phase)
 
         return Listing(found)
 

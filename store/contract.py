@@ -201,12 +201,10 @@ class Known(msgspec.Struct, frozen=True, gc=False):
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
-    """A release, delete or fork was done; ``number`` is its place in the order (0: none).
-
-    Of an entry in the journal: its place there.
-    """
+    """A release, delete or fork was done, or something was entered in the journal."""
 
     number: int = 0
+    """Its place in the order, or in the journal; 0: none."""
 
 
 class Fenced(msgspec.Struct, frozen=True, gc=False):

@@ -77,6 +77,7 @@ class ScopeTable(Handle[S_co]):
     hold = Asked(TrioScope.hold)
     lift = Asked(TrioScope.lift)
     holds = Lists(TrioScope.holds)
+    recompose = Asked(TrioScope.recompose)
     turns = Lists(TrioScope.turns)
     spend = Asked(TrioScope.spend)
     quota = Asked(TrioScope.quota)

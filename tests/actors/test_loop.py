@@ -19,9 +19,11 @@ from tests.actors.stage import Stage, stage
 OF_THE_HOST: dict[str, Callable[[Host], Awaitable[Any]]] = {
     "session": lambda h: h.session("new", agent="support"),
     "create": lambda h: h.create(SessionId("default", "new"), agent="support"),
+    "import_session": lambda h: h.import_session("new", []),
     "answer": lambda h: h.answer("q", Allow("ann")),
     "hold": lambda h: h.hold(reason="a defect", by="ann"),
     "lift": lambda h: h.lift("hold", by="ann"),
+    "recompose": lambda h: h.recompose(reason="a defect", by="ann"),
     "spend": lambda h: h.spend(),
     "reload": lambda h: h.reload(),
     "delete": lambda h: h.delete(SessionId("default", "ann")),
