@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 from greenroom.actors.models.port import Capabilities, Model
 from greenroom.actors.workspace import Workspace
-from greenroom.protocol.errors import InvalidInput, Rewound, SameName
+from greenroom.protocol.errors import InvalidInput, Mismatch, Rewound, SameName
 from greenroom.protocol.filter import Filter
-from greenroom.protocol.identity import check_name, check_text
+from greenroom.protocol.header import Header
+from greenroom.protocol.identity import SessionId, check_name, check_text
 from greenroom.protocol.limits import Limits
 from greenroom.protocol.receipt import Cursor
 from greenroom.protocol.titling import is_break
@@ -164,3 +165,17 @@ def check_parts(store: object, workspace: object) -> None:
             f"A host is opened over a store or the path of one, not a {type(store).__name__}.",
             what="store",
         )
+
+
+def check_same(session: SessionId, header: Header, agent: str | None, person: str | None) -> None:
+    """Raise :class:`Mismatch` for another agent or person than stored (R219)."""
+    for what, asked, stored in (
+        ("agent", agent, header.agent),
+        ("person", person, header.person),
+    ):
+        if asked is not None and asked != stored:
+            raise Mismatch(
+                f"The session {session} is of the {what} {stored!r}, not {asked!r}.",
+                stored=stored,
+                asked=asked,
+            )

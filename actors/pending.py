@@ -6,8 +6,8 @@ and nothing is written twice (R84, R85). Plain and synchronous.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias, TypedDict
 
 import attrs
 import msgspec
@@ -15,8 +15,9 @@ import msgspec
 from greenroom.actors.waiting import Slot
 from greenroom.protocol.errors import SessionLost, StoreFailed
 from greenroom.protocol.header import Header
+from greenroom.protocol.quota import Charge
 from greenroom.protocol.record import AnyRecord
-from greenroom.store.contract import Commit, Committed, Failed, Known, Store, Stored
+from greenroom.store.contract import Commit, Committed, Failed, KeyEntry, Known, Store, Stored
 
 Obstacle: TypeAlias = StoreFailed | SessionLost | Known
 """What may keep a boundary from being written; ``Known``: its message's key was used before."""
@@ -24,6 +25,17 @@ Obstacle: TypeAlias = StoreFailed | SessionLost | Known
 
 Change: TypeAlias = Callable[[Header], tuple[AnyRecord, Header]]
 """What a commit beside a turn writes, made of the header as it stands then: pure."""
+
+
+class Held(TypedDict, total=False):
+    """What a commit holds besides records and header; see :class:`Commit`."""
+
+    consumed: tuple[int, ...]
+    keys: tuple[KeyEntry, ...]
+    blobs: Mapping[str, bytes]
+    terms: frozenset[tuple[str, str]] | None
+    charges: tuple[Charge, ...]
+    entry: bytes | None
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False):

@@ -6,21 +6,27 @@ from typing import TYPE_CHECKING, Unpack
 from msgspec import structs
 
 from greenroom.actors.answering import answer_in
-from greenroom.actors.border import check_cursor, check_filter, check_labels, check_names
+from greenroom.actors.border import (
+    check_cursor,
+    check_filter,
+    check_labels,
+    check_names,
+    check_same,
+)
 from greenroom.actors.creating import created
 from greenroom.actors.finding import summaries_of
 from greenroom.actors.handle import Session
 from greenroom.actors.holding import count, lift, new_hold, no_hold, place
 from greenroom.actors.importing import import_into
 from greenroom.actors.listing import Items, Listing
-from greenroom.actors.loop import check_loop
+from greenroom.actors.loop import check_loop, checkpoint
 from greenroom.actors.marking import mark
 from greenroom.actors.questions import open_questions, session_of
 from greenroom.actors.reading import summary_of
 from greenroom.actors.spending import SpendReport, spend_in, turns_in
 from greenroom.actors.subscribers import Feed
 from greenroom.protocol.encoding import decode_header
-from greenroom.protocol.errors import Busy, Mismatch, Missing
+from greenroom.protocol.errors import Busy, Missing
 from greenroom.protocol.filter import Which
 from greenroom.protocol.header import Header
 from greenroom.protocol.hold import Hold, Running
@@ -379,7 +385,7 @@ class Scope:
             StoreDamaged: the counts cannot be read.
         """
         self._host.check_open()
-        await trio.lowlevel.checkpoint()
+        await checkpoint()
         return self._host.services.quotas.state(self._tenant or DEFAULT_TENANT)
 
     def feed(self, *, after: Cursor | None = None) -> Feed:
@@ -391,17 +397,3 @@ class Scope:
         services = self._host.services
         check_cursor(after, services.store)
         return Feed(services.store, services.bell, self._tenant, after)
-
-
-def check_same(session: SessionId, header: Header, agent: str | None, person: str | None) -> None:
-    """Raise :class:`Mismatch` for another agent or person than stored (R219)."""
-    for what, asked, stored in (
-        ("agent", agent, header.agent),
-        ("person", person, header.person),
-    ):
-        if asked is not None and asked != stored:
-            raise Mismatch(
-                f"The session {session} is of the {what} {stored!r}, not {asked!r}.",
-                stored=stored,
-                asked=asked,
-            )

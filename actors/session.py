@@ -5,8 +5,9 @@ Other tasks reach it only through its methods, and none of those awaits between 
 is applied in the store's own callback, before anybody who waits for it wakes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Unpack
 
 import attrs
 import trio
@@ -21,6 +22,7 @@ from greenroom.actors.outcomes import Outcomes
 from greenroom.actors.pending import (
     Behind,
     Change,
+    Held,
     Obstacle,
     Pending,
     Saving,
@@ -46,7 +48,7 @@ from greenroom.protocol.phase import BUSY, SAVING_PHASES, TABLE, Phase, Step, af
 from greenroom.protocol.prompt_checkpoint import NamedSections
 from greenroom.protocol.quota import Charge
 from greenroom.protocol.record import AnyRecord
-from greenroom.store.contract import Commit, Committed, CommitVerdict, Failed, Gone, KeyEntry, Known
+from greenroom.store.contract import Commit, Committed, CommitVerdict, Failed, Gone, Known
 
 
 @attrs.define(eq=False, slots=True)
@@ -125,14 +127,9 @@ class SessionActor:
         self,
         records: Sequence[AnyRecord],
         header: Header | None = None,
-        consumed: tuple[int, ...] = (),
-        keys: tuple[KeyEntry, ...] = (),
-        blobs: Mapping[str, bytes] | None = None,
-        terms: frozenset[tuple[str, str]] | None = None,
-        charges: tuple[Charge, ...] = (),
-        entry: bytes | None = None,
         *,
         behind: int = 0,
+        **held: Unpack[Held],
     ) -> Sealed:
         """One boundary as one commit; ``behind`` counts sealed commits that come before it."""
         commit = Commit(
@@ -141,12 +138,7 @@ class SessionActor:
             self.head + behind,
             encode_records(records),
             None if header is None else encode_header(header),
-            consumed,
-            keys,
-            blobs or {},
-            terms=terms,
-            charges=charges,
-            entry=entry,
+            **held,
         )
         before = self.pending.last.header if behind and self.pending else self.header
         return Sealed(commit, tuple(records), header or before)
@@ -156,13 +148,8 @@ class SessionActor:
         records: Sequence[AnyRecord],
         header: Header | None = None,
         *,
-        consumed: tuple[int, ...] = (),
-        keys: tuple[KeyEntry, ...] = (),
-        blobs: Mapping[str, bytes] | None = None,
-        terms: frozenset[tuple[str, str]] | None = None,
-        charges: tuple[Charge, ...] = (),
-        entry: bytes | None = None,
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
+        **held: Unpack[Held],
     ) -> Saving:
         """Seal one boundary and offer it, behind whatever of this session is on its way (R91).
 
@@ -170,12 +157,11 @@ class SessionActor:
         give ``then``, which is called in the store's callback, where waiting costs a turn.
         """
         saving = Saving(then)
-        told = (consumed, keys, blobs, terms, charges, entry)
-        if not self._saving:
-            saving.sealed = self.seal(records, header, *told)
-            self._offer(saving)
+        if self._saving:
+            self._behind.append(Behind(saving, partial(self.seal, records, **held), header))
         else:
-            self._behind.append(Behind(saving, lambda now: self.seal(records, now, *told), header))
+            saving.sealed = self.seal(records, header, **held)
+            self._offer(saving)
         return saving
 
     def commit_beside(self, change: Change, charges: tuple[Charge, ...] = ()) -> Saving:
@@ -199,14 +185,12 @@ class SessionActor:
         self,
         records: Sequence[AnyRecord],
         header: Header | None = None,
-        *,
-        consumed: tuple[int, ...] = (),
-        charges: tuple[Charge, ...] = (),
+        **held: Unpack[Held],
     ) -> None:
         """Keep it behind what is not on disk yet, to be written with that (R91)."""
         # The first of that may be on disk by now, while its flush has not heard of it.
         behind = self.pending.last.commit.expect_head + 1 - self.head
-        self.keep_unsaved(self.seal(records, header, consumed, charges=charges, behind=behind))
+        self.keep_unsaved(self.seal(records, header, behind=behind, **held))
 
     def save(self, sealed: Sealed) -> Saving:
         """Offer a commit that was sealed before: again, and unchanged."""

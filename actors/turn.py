@@ -15,7 +15,7 @@ between them (R83): a turn with one reading tool is three commits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import attrs
 import trio
@@ -34,7 +34,7 @@ from greenroom.actors.making_room import drafted, relieved
 from greenroom.actors.model_call import Stream
 from greenroom.actors.models.port import ModelResponse
 from greenroom.actors.parking import ask, go_on
-from greenroom.actors.pending import Obstacle, Sealed
+from greenroom.actors.pending import Held, Obstacle, Sealed
 from greenroom.actors.quotas import Bill, Reservation
 from greenroom.actors.response import Reply, answer_of, is_empty
 from greenroom.actors.round import Round
@@ -54,12 +54,13 @@ from greenroom.protocol.record_parts import SummaryCall
 from greenroom.protocol.refusal import OverQuota, QuotaFailed
 from greenroom.protocol.usage import Usage
 from greenroom.protocol.wording import wording_of
-from greenroom.store.contract import KeyEntry, Known
+from greenroom.store.contract import Known
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
 
 _NO_USAGE = Usage()
+_NO_BLOBS: Final[Mapping[str, bytes]] = {}
 
 
 @attrs.define(eq=False, slots=True)
@@ -270,7 +271,7 @@ class Turn:
         self,
         records: list[AnyRecord],
         header: Header,
-        blobs: Mapping[str, bytes] | None = None,
+        blobs: Mapping[str, bytes] = _NO_BLOBS,
         then: Callable[[Sealed, Obstacle | None], None] | None = None,
         terms: frozenset[tuple[str, str]] | None = None,
     ) -> Slot[Obstacle | None]:
@@ -281,7 +282,7 @@ class Turn:
             now = self.actor.services.world.now()
             records.insert(0, entry.acceptance("started", self.number, now))
             if entry.blobs:
-                blobs = {**entry.blobs, **(blobs or {})}
+                blobs = {**entry.blobs, **blobs}
         else:
             consumed = (entry.seq,)
         return self.actor.commit(
@@ -367,25 +368,15 @@ class Turn:
         *,
         messages: int,
         header: Header | None = None,
-        consumed: tuple[int, ...] = (),
-        keys: tuple[KeyEntry, ...] = (),
-        blobs: Mapping[str, bytes] | None = None,
-        terms: frozenset[tuple[str, str]] | None = None,
+        **held: Unpack[Held],
     ) -> bool:
         """Commit a boundary inside the turn; on failure the turn is settled in memory (R206).
 
         ``messages`` counts those of the conversation in ``addition``: notes are none.
         """
         actor = self.actor
-        saving = actor.commit(
-            records,
-            header,
-            consumed=consumed,
-            keys=keys,
-            blobs=blobs,
-            terms=terms,
-            charges=charges_of(self),
-        )
+        held["charges"] = charges_of(self)
+        saving = actor.commit(records, header, **held)
         error = await saving.get_shielded()
         if isinstance(error, SessionLost):
             actor.lose(error, saving.sealed)
