@@ -1,5 +1,6 @@
 """A process that is killed: what it acknowledged is there, and nothing happened twice."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -127,7 +128,7 @@ def kill_when(
     with subprocess.Popen(
         [sys.executable, "-c", HEAD + program, str(store), *map(str, arguments)],
         cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT / ".import"), "PATH": ""},
+        env={"PYTHONPATH": os.environ["PYTHONPATH"], "PATH": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,6 +1,5 @@
 """What is there after a process died: everything that was acknowledged, and nothing twice."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -28,11 +27,9 @@ from tests.house.tree import ROOT
 
 async def killed(path: Path, where: str, program: str = "submitting") -> None:
     """A process that did what it was to do, killed where it stands."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / ".import"), str(ROOT)])}
     process = await trio.lowlevel.open_process(
         [sys.executable, "-m", f"tests.actors.{program}", str(path), where],
         stdout=subprocess.PIPE,
-        env=environment,
         cwd=ROOT,
     )
     assert process.stdout is not None
