@@ -1,11 +1,14 @@
 """Runs the commands as a person does: as processes."""
 
+import atexit
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import greenroom.protocol
+from tests.actors.cli.forking import Forking
 
 HOME = str(Path(next(iter(greenroom.protocol.__path__))).parents[1])
 WITHOUT = "import sys; sys.modules[{missing!r}] = None; from greenroom.actors.cli import main; "
@@ -25,29 +28,34 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return os.environ | own | more
 
 
+@cache
+def forking() -> Forking:
+    """The process of this run of tests that commands are forked from."""
+    begun = Forking.begin(os.environ | {"PYTHONPATH": HOME, "PYTHONWARNINGS": "error"})
+    atexit.register(begun.end)
+    return begun
+
+
 def ran(
     folder: Path, *arguments: object, given: str = "", **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``greenroom ...`` to its end, with ``given`` typed into it."""
-    return subprocess.run(
-        command(*arguments),
-        env=environment(folder, **more),
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    """Run ``greenroom ...`` to its end, with ``given`` typed into it, without importing it anew."""
+    assert not any(name.startswith("PYTHON") for name in more), "read only by a real start"
+    return forking().run([*map(str, arguments)], environment(folder, **more), given)
+
+
+def ran_anew(folder: Path, *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run ``greenroom ...`` to its end as a person does: from the start of Python on."""
+    return _done(command(*arguments), environment(folder, **more))
 
 
 def ran_without(folder: Path, missing: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run ``greenroom ...`` as if the package ``missing`` were not installed."""
     program = WITHOUT.format(missing=missing) + f"sys.argv[1:] = {arguments!r}; sys.exit(main())"
+    return _done([sys.executable, "-c", program], environment(folder))
+
+
+def _done(line: list[str], variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+        line, env=variables, capture_output=True, text=True, check=False, timeout=60
     )

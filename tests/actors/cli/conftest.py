@@ -5,7 +5,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from tests.actors.cli.commands import ran
+from tests.actors.cli.commands import ran_anew
 
 
 @attrs.frozen
@@ -24,5 +24,5 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A small demo, run once for all who read its store."""
     folder = tmp_path_factory.mktemp("demo")
     store = folder / "store"
-    done = ran(folder, "demo", "--sessions", 5, "--turns", 3, "--store", store)
+    done = ran_anew(folder, "demo", "--sessions", 5, "--turns", 3, "--store", store)
     return Kept(folder, store, done.stdout, done.stderr, done.returncode)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.actors.cli.commands import environment, ran, ran_without
+from tests.actors.cli.commands import environment, ran, ran_anew, ran_without
 from tests.actors.cli.conftest import Kept
 
 COMMANDS = (
@@ -162,7 +162,7 @@ def test_a_terminal_of_few_letters_gets_what_it_can_show(tmp_path: Path) -> None
     ran(tmp_path, "demo", "--sessions", "1", "--turns", "1", "--store", store)
     listed = ran(tmp_path, "sessions", "--json", "--store", store)
     key = json.loads(listed.stdout)["session"]["key"]
-    done = ran(tmp_path, "show", key, "--store", store, PYTHONIOENCODING="ascii")
+    done = ran_anew(tmp_path, "show", key, "--store", store, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "?" in done.stdout
 
