@@ -55,7 +55,7 @@ async def test_whatever_a_tool_raises_is_its_result(
         (Output(b"\xff"), "\ufffd"),  # type: ignore[arg-type]
         (object(), "The tool returned a object, which is no JSON"),
     ],
-    ids=repr,
+    ids=["text", "list", "number", "mended", "surrogate", "bytes", "object"],
 )
 async def test_whatever_a_tool_returns_is_text_or_a_failure(value: object, shown: str) -> None:
     """R194: a result of its own making too."""

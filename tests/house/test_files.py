@@ -1,5 +1,6 @@
 """What the repository's files may not say: where they were made, or where packages come from."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -62,8 +63,7 @@ def forbidden_in(text: str) -> list[str]:
 def files() -> Iterator[Path]:
     """The files that are or would be committed; in an unpacked archive all that are there."""
     if not (ROOT / ".git").exists():
-        found = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
-        listed = [path for path in found if not _is_left_behind(path)]
+        listed = list(_lying())
     else:
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         output = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
@@ -71,5 +71,12 @@ def files() -> Iterator[Path]:
     return (path for path in listed if (ROOT / path).is_file())
 
 
-def _is_left_behind(path: Path) -> bool:
-    return any(part in LEFT_BEHIND or part.endswith("_cache") for part in path.parts)
+def _lying() -> Iterator[Path]:
+    """What lies there. Folders that tools leave behind are not entered: what is in them moves."""
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if not _is_left_behind(name)]
+        yield from (Path(folder, name).relative_to(ROOT) for name in names)
+
+
+def _is_left_behind(folder: str) -> bool:
+    return folder in LEFT_BEHIND or folder.endswith("_cache")
