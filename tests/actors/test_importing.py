@@ -202,7 +202,7 @@ MESSAGES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(history=st.lists(MESSAGES, max_size=10))
 def test_any_history_at_all_can_be_imported_and_gone_on_with(history: list[Message]) -> None:
     """R48, R1: two turns run on it, each request can be rebuilt, and what was imported stays."""

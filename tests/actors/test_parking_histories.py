@@ -361,7 +361,7 @@ def run(steps: list[tuple[str, Any]], order: int = 0) -> None:
     trio.run(lived, steps, clock=MockClock(autojump_threshold=0.2))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(STEPS, max_size=40), st.integers(0, 1 << 16))
 def test_any_history_of_questions(steps: list[tuple[str, Any]], order: int) -> None:
     """R160, R161, R169, R223, R224, P131, P133, P134, P136, P139: answers stand, nothing twice.

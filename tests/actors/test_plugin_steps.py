@@ -186,7 +186,7 @@ HOSTILE = st.lists(PIECES, min_size=1, max_size=5).map("/".join)
 PACKERS: list[Callable[[Any], bytes]] = [zipped, tarred, lambda files: gzipped(tarred(files))]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     names=st.lists(st.tuples(HOSTILE, st.booleans()), max_size=4),
     pack=st.sampled_from(PACKERS),

@@ -207,10 +207,10 @@ def test_a_long_header_speaks_of_the_next_entry_only() -> None:
 
 def test_long_headers_have_a_bound_and_cost_nothing() -> None:
     """R194: a header of digits, over which some readers sit for hours, and one that is too long."""
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(BadPlugin):
         read(pax(b"1" * LONG_NAME_MAX) + END)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     for kind in (b"x", b"g", b"L"):
         with pytest.raises(TooLarge, match=f"{LONG_NAME_MAX:,}"):
             read(pax(b"1" * (LONG_NAME_MAX + 1), kind) + END)

@@ -163,7 +163,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(actions=ACTIONS)
 def test_any_history_of_switches_replays_to_what_was_sent(actions: list[str]) -> None:
     """R72, R196, R34: checkpoints replay to each system string; each request to its bytes."""

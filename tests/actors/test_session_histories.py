@@ -259,7 +259,7 @@ def run(steps: list[tuple[str, Any]], order: int = 0, window: int = WIDE) -> Non
     trio.run(lived, steps, window, clock=MockClock(autojump_threshold=0.2))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(STEPS, max_size=30), st.integers(0, 1 << 16))
 def test_any_history(steps: list[tuple[str, Any]], order: int) -> None:
     """R14, R57, R87, R115, R123, R169, R175, R190, R196: to the byte, each a prefix of the next.
@@ -280,7 +280,7 @@ FILLING = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(FILLING, min_size=4, max_size=12), st.integers(0, 1 << 16), st.booleans())
 def test_any_history_of_a_window_that_fills(
     steps: list[list[tuple[str, Any]]], order: int, narrow: bool

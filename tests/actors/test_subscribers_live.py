@@ -42,7 +42,7 @@ def note() -> str:
     return "noted"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     joins=st.lists(st.integers(0, 120), min_size=1, max_size=6),
     pauses=st.lists(st.integers(0, 12), min_size=6, max_size=6),
@@ -89,7 +89,7 @@ def _answer(kind: str, place: int) -> Any:
     return (words, call("note" if kind == "write" else "get_current_time"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(breaks=st.lists(st.integers(1, 12), min_size=1, max_size=12), pause=st.integers(0, 9))
 def test_a_reader_who_leaves_and_comes_again_has_it_all_once(breaks: list[int], pause: int) -> None:
     """R221, P151: rejoined at any cursor, events come once, and text begins at his place."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.actors import Workspace
@@ -275,7 +275,6 @@ PLUGINS = [
 ]
 
 
-@settings(deadline=None)
 @given(order=st.permutations(PLUGINS))
 def test_no_order_of_installing_moves_a_byte(order: list[Plugin]) -> None:
     """R63, R65: contributors, skills and all that a conversation is composed of."""

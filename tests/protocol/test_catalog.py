@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -344,7 +344,6 @@ def composed(catalog: Catalog) -> bytes:
     return encode_composition(compose(ingredients(extra=declared(catalog))))
 
 
-@settings(deadline=None)
 @given(order=st.permutations(range(len(VERSIONS))), early=st.sets(st.integers(0, 5)))
 def test_no_order_of_proposing_and_approving_moves_a_byte(
     order: list[int], early: set[int]

@@ -155,7 +155,7 @@ def lines_of(drawn: list[tuple[str, ...]]) -> list[Line]:
 
 
 @given(moments)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_ours_never_reads_more_than_the_best_possible(drawn: list[tuple[str, ...]]) -> None:
     """Whatever happens, in every way of caching."""
     lines = lines_of(drawn)
