@@ -23,6 +23,7 @@ OF_THE_HOST: dict[str, Callable[[Host], Awaitable[Any]]] = {
     "answer": lambda h: h.answer("q", Allow("ann")),
     "hold": lambda h: h.hold(reason="a defect", by="ann"),
     "lift": lambda h: h.lift("hold", by="ann"),
+    "quota": lambda h: h.quota(),
     "recompose": lambda h: h.recompose(reason="a defect", by="ann"),
     "spend": lambda h: h.spend(),
     "reload": lambda h: h.reload(),
