@@ -27,6 +27,7 @@ from greenroom.protocol.contributor import KINDS, Declaration, EagerRun, Note, d
 from greenroom.protocol.errors import ExtraMissing, InvalidInput, Missing, Refused, TooLarge
 from greenroom.protocol.installed import TRUSTED, Installed, Terms
 from greenroom.protocol.limits import DEFAULT_LIMITS
+from greenroom.protocol.mistyped import mistyped
 from greenroom.protocol.plugin import FOLDER as PLUGINS
 
 FOLDER: Final = "contributors"
@@ -213,9 +214,10 @@ def _values(
 
 
 def _switches(root: Path, faults: list[str]) -> Switches:
+    value: object = None
     try:
-        text = decoded(read_bytes(root, SWITCHES, BYTES_MAX))
-        return msgspec.convert(yaml_value(text, unique=True) or {}, Switches)
+        value = yaml_value(decoded(read_bytes(root, SWITCHES, BYTES_MAX)), unique=True) or {}
+        return msgspec.convert(value, Switches)
     except Missing:
         return Switches()
     except ExtraMissing:
@@ -223,7 +225,7 @@ def _switches(root: Path, faults: list[str]) -> Switches:
     except Refused as error:
         faults.append(f"{SWITCHES}: {error.sentence}")
     except msgspec.ValidationError as error:
-        faults.append(f"{SWITCHES}: It is not as declared: {error}.")
+        faults.append(f"{SWITCHES}: It is not as declared: {mistyped(error, value, Switches)}.")
     return Switches()
 
 

@@ -25,6 +25,7 @@ from greenroom.actors.front_matter import decoded, yaml_mapping
 from greenroom.protocol.errors import ExtraMissing, InvalidInput, Refused
 from greenroom.protocol.gate import Egress, Gate, GateTable, check_egress, check_gates
 from greenroom.protocol.identity import SkillId
+from greenroom.protocol.mistyped import mistyped
 from greenroom.protocol.skill import SkillPackage
 
 GATES: Final = "gates.yaml"
@@ -110,4 +111,5 @@ def _converted(value: object, type_: Any, name: str) -> Any:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"Its {name} are not as declared: {error}.") from None
+        sentence = f"Its {name} are not as declared: {mistyped(error, value, type_)}."
+        raise InvalidInput(sentence) from None

@@ -196,7 +196,10 @@ def _archive(path: Path, limits: Limits) -> bytes:
                 raise BadPlugin(f"{str(path)!r} is neither a folder nor a file.", where="archive")
             return file.read(archive_bytes_max(limits) + 1)
     except FileNotFoundError:
-        raise Missing(f"There is no plugin at {str(path)!r}.") from None
+        raise Missing(
+            f"There is no plugin at {str(path)!r}.",
+            way_out="Give the path of its folder or archive.",
+        ) from None
     except (OSError, ValueError) as error:
         raise BadPlugin(
             f"{str(path)!r} cannot be read: {type(error).__name__}.", where="archive"

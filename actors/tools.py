@@ -147,13 +147,20 @@ class Door:
             if tool is None:
                 raise UnknownTool(
                     f"A gate names the tool {gate.tool!r}; the host has {', '.join(self.names)}.",
+                    way_out="Name one of those in the gate, or take the gate out.",
                     tool=gate.tool,
                 )
             if gate.tool == USE_TOOL:
-                raise InvalidInput(f"A gate names {USE_TOOL}: name the tool that it calls.")
+                raise InvalidInput(
+                    f"A gate names {USE_TOOL}.", way_out="Name the tool that it calls instead."
+                )
+            arguments = tool.parameters.get("properties", {})
             for path in gate.where:
-                if path.partition(".")[0] not in tool.parameters.get("properties", {}):
-                    raise InvalidInput(f"A gate of {gate.tool} is about no argument: {path!r}.")
+                if path.partition(".")[0] not in arguments:
+                    raise InvalidInput(
+                        f"A gate of {gate.tool} looks at {path!r}, which is no argument of it.",
+                        way_out=f"Name one of its arguments: {', '.join(arguments) or 'none'}.",
+                    )
             _check_looks_at_effects(gate, tool)
 
     def decide(

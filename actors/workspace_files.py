@@ -16,7 +16,7 @@ is the owner's own and is read strictly. What looks like one of these files and 
 fault, anything else in their folders is named by a warning. Links in a workspace are not followed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
@@ -43,6 +43,7 @@ from greenroom.protocol.errors import (
 from greenroom.protocol.gate import Gate
 from greenroom.protocol.identity import SkillId, check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS, Limits
+from greenroom.protocol.mistyped import mistyped
 from greenroom.protocol.permission import Preset, PresetTable
 
 T = TypeVar("T")
@@ -239,14 +240,14 @@ def _take(found: Contents, folder: str, stem: str, data: bytes) -> None:
         raise InvalidInput(_SAYS_NOTHING[folder])
     if folder == "agents":
         head = {**page.head, "name": stem, "prompt": page.body}
-        agent = _converted(head, AgentDeclaration)
+        agent = _converted(head, AgentDeclaration, ("name", "prompt"))
         found.agents.append(agent)
         if not agent.prompt.strip() and not agent.skills:
             lacking = "It has neither a prompt nor a skill that is bound."
             found.warnings.append(f"agents/{stem}.md: {lacking}")
     else:
         head = {**page.head, "name": stem, "text": page.body}
-        found.persons.append(_converted(head, Person))
+        found.persons.append(_converted(head, Person, ("name", "text")))
 
 
 def _text_of(data: bytes, what: str) -> str:
@@ -255,12 +256,13 @@ def _text_of(data: bytes, what: str) -> str:
     return text
 
 
-def _converted(value: object, type_: type[T]) -> T:
+def _converted(value: object, type_: type[T], given: Iterable[str] = ()) -> T:
     """A value as its declared type. Raises :class:`InvalidInput` for anything else."""
     try:
         made = msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"It is not as declared: {error}.") from None
+        sentence = f"It is not as declared: {mistyped(error, value, type_, given)}."
+        raise InvalidInput(sentence) from None
     _check_texts(msgspec.to_builtins(made))
     return made
 

@@ -18,6 +18,7 @@ import msgspec
 
 from greenroom.protocol.condition import Condition
 from greenroom.protocol.errors import InvalidInput
+from greenroom.protocol.mistyped import mistyped
 from greenroom.protocol.placement import Placement, rank_of
 from greenroom.protocol.turn import Effect
 
@@ -179,7 +180,10 @@ def declaration_of(value: object) -> Declaration:
     """
     try:
         made: Declaration = msgspec.convert(value, type=Declaration)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except msgspec.ValidationError as error:
+        sentence = f"It is no contributor: {mistyped(error, value, Declaration)}."
+        raise InvalidInput(sentence, what="contributor") from None
+    except RecursionError as error:
         raise InvalidInput(f"It is no contributor: {error}.", what="contributor") from None
     return made
 

@@ -19,6 +19,7 @@ import msgspec
 from greenroom.protocol.contributor import Declaration, EagerRun, Owner
 from greenroom.protocol.encoding import encode_sorted
 from greenroom.protocol.identity import SkillId
+from greenroom.protocol.mistyped import mistyped
 from greenroom.protocol.refusal import BadPlugin
 
 ToolUse: TypeAlias = Literal["read", "write"]
@@ -130,7 +131,10 @@ def manifest_of(value: object) -> Manifest:
     """
     try:
         return msgspec.convert(value, type=Manifest)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except msgspec.ValidationError as error:
+        sentence = f"Its manifest is not as declared: {mistyped(error, value, Manifest)}."
+        raise BadPlugin(sentence, where="manifest") from None
+    except RecursionError as error:
         raise BadPlugin(f"Its manifest is not as declared: {error}.", where="manifest") from None
 
 

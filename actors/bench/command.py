@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -13,6 +14,8 @@ from greenroom.actors.bench.running import Told, run
 from greenroom.actors.bench.trace import read_trace, write_trace
 from greenroom.actors.bench.workload import Workload, workload
 from greenroom.protocol.errors import GreenroomError
+
+DEFAULT: Final = "%(default)s if it is left out"
 
 USAGE = 2
 """The exit code of a refusal."""
@@ -41,16 +44,25 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description="What is read from prompt caches: greenroom's composing beside common ways, "
         "in the four public ways of caching, and beside the best possible.",
     )
-    parser.add_argument("--conversations", type=int, default=1_000)
-    parser.add_argument("--turns", type=int, default=10, help="of each conversation")
-    parser.add_argument("--agents", type=int, default=10)
-    parser.add_argument("--persons", type=int, default=100)
-    parser.add_argument("--hours", type=float, default=4.0, help="over which they begin")
-    parser.add_argument("--seed", type=int, default=0, help="the same gives the same figures")
+    parser.add_argument("--conversations", type=int, default=1_000, help=DEFAULT)
+    parser.add_argument("--turns", type=int, default=10, help=f"of each conversation; {DEFAULT}")
+    parser.add_argument("--agents", type=int, default=10, help=DEFAULT)
+    parser.add_argument("--persons", type=int, default=100, help=DEFAULT)
+    parser.add_argument(
+        "--hours", type=float, default=4.0, help=f"over which they begin; {DEFAULT}"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help=f"the same gives the same figures; {DEFAULT}"
+    )
     parser.add_argument("--trace", type=Path, help="play the lines of this file instead")
     parser.add_argument("--write-trace", type=Path, help="write the lines that are played")
     parser.add_argument("--json", type=Path, help="write the whole report here; - for the output")
-    parser.add_argument("--goal", type=float, default=GOAL, help="share of the best possible")
+    parser.add_argument(
+        "--goal",
+        type=float,
+        default=GOAL,
+        help=f"0 to 1: what share of the best possible is enough, else it exits with 1; {DEFAULT}",
+    )
     return parser
 
 

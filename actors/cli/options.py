@@ -60,7 +60,12 @@ class Meant:
     ] = None
     preset: Annotated[str | None, Parameter(help="Only sessions under this preset.")] = None
     label: Annotated[
-        tuple[str, ...], Parameter(help="NAME=VALUE; only sessions with it. May be repeated.")
+        tuple[str, ...],
+        Parameter(
+            negative=(),
+            show_default=False,
+            help="NAME=VALUE; only sessions with it. May be repeated.",
+        ),
     ] = ()
 
     def within(self, tenant: str) -> Filter:

@@ -57,7 +57,9 @@ ACTS: Final[dict[Act, str]] = {
     "remove": "removed",
 }
 
-Id = Annotated[str, Parameter(help="The plugin, as `greenroom plugin list` lists it.")]
+Id = Annotated[
+    str, Parameter(name="PLUGIN", help="The plugin, as `greenroom plugin list` lists it.")
+]
 Version = Annotated[str, Parameter(help="Which version of it.")]
 Who = Annotated[str | None, Parameter(help="Who decides; by default who is logged in.")]
 

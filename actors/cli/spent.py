@@ -68,8 +68,12 @@ def _side_by_side(console: Console, each: ContributorSpend) -> None:
     )
     columns = ("turns of the same agents", "with it", "without it")
     halves = (_figures(each.reached), _figures(each.beside))
-    rows = [(name, halves[0][name], halves[1].get(name, "0")) for name in halves[0]]
-    rows += [(name, "0", told) for name, told in halves[1].items() if name not in halves[0]]
+    lacking = ["0.0%" if half.turns else "–" for half in (each.reached, each.beside)]
+    names = list(dict.fromkeys((*halves[0], *halves[1])))
+    rows = [
+        (name, *(half.get(name, none) for half, none in zip(halves, lacking, strict=True)))
+        for name in names
+    ]
     print_rows(console, columns, rows, right=columns[1:])
     console.print()
 

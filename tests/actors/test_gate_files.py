@@ -186,8 +186,8 @@ def test_without_the_parser_no_gate_is_lost(monkeypatch: pytest.MonkeyPatch) -> 
     ("made_", "error", "told"),
     [
         (gate(tool="pai"), UnknownTool, "pai"),
-        (gate(cent=7), InvalidInput, "no argument: 'cent'"),
-        (gate(tool="use_tool"), InvalidInput, "name the tool that it calls"),
+        (gate(cent=7), InvalidInput, "looks at 'cent', which is no argument of it. Name one of its arguments: cents"),
+        (gate(tool="use_tool"), InvalidInput, "Name the tool that it calls"),
     ],
 )
 async def test_a_gate_that_would_do_nothing_keeps_a_host_from_opening(
