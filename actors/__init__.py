@@ -33,7 +33,7 @@ from greenroom.actors.models.port import (
 from greenroom.actors.plugin_files import read_plugin
 from greenroom.actors.reloading import Changes
 from greenroom.actors.scope import Scope
-from greenroom.actors.services import Policy
+from greenroom.actors.services import Composer, Policy
 from greenroom.actors.spending import SpendReport
 from greenroom.actors.subscribers import Events, Feed
 from greenroom.actors.tool import Later, Tool, ToolContext, tool
@@ -44,6 +44,7 @@ __all__ = [
     "SAMPLE",
     "Capabilities",
     "Changes",
+    "Composer",
     "Events",
     "Feed",
     "Host",

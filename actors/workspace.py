@@ -100,6 +100,7 @@ class Workspace:
             disabled=disabled | brought.disabled,
             owners=brought.owners,
             faults=(*found.faults, *shelf.faults, *brought.faults),
+            left_out=tuple(found.warnings),
         )
         table = GateTable(
             found.gates.gates,

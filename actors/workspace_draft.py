@@ -35,6 +35,8 @@ class Draft:
     """Of the skills of plugins that only agents or persons get that name them (R165)."""
     faults: tuple[str, ...] = ()
     """Found before, while files were read."""
+    left_out: tuple[str, ...] = ()
+    """Warnings that say why a skill's folder is none."""
 
     def checked(self) -> "Draft":
         """The same with every skill named by its id, and its contributors installed.
@@ -137,8 +139,13 @@ class Draft:
             if skill in self.disabled:
                 yield f"{file}: The skill {skill!r} is disabled."
             elif skill not in known:
-                choices = ", ".join(sorted(known)) or "none"
-                yield f"{file}: There is no skill {skill!r}; there are: {choices}."
+                yield f"{file}: There is no skill {skill!r}{self._why_not(skill, known)}"
+
+    def _why_not(self, skill: SkillId, known: Iterable[SkillId]) -> str:
+        """Why its folder is left out; of one that is not there, which skills there are."""
+        folder = f"skills/{skill.removeprefix('skills/')}/"
+        why = [each for each in self.left_out if each.startswith(folder)]
+        return f": {why[0]}" if why else f"; there are: {', '.join(sorted(known)) or 'none'}."
 
     def _unbound(self, file: str, named: Iterable[str], owner: Owner) -> Iterator[str]:
         """Only what an author or a person owns is bound; the rest is everybody's."""

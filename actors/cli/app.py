@@ -264,6 +264,7 @@ def answer(
     result: Annotated[str | None, Parameter(help="What an awaited call brought.")] = None,
     failure: Annotated[str | None, Parameter(help="Why it will bring nothing.")] = None,
     by: Annotated[str | None, Parameter(help="Who answers; by default who is logged in.")] = None,
+    json: Annotated[bool, Parameter(negative=(), help="One JSON object.")] = False,
     options: Stored | None = None,
 ) -> int:
     """Answer a question of a store that no host holds; its turn goes on with the next host."""
@@ -279,7 +280,7 @@ def answer(
         ]
         if len(given) != 1:
             raise BadOption("Say one of --allow, --deny WHY, --result TEXT, --failure WHY.")
-        return await asked.answer(console(), options, question, given[0])
+        return await asked.answer(console(), options, question, given[0], as_json=json)
 
     return run(go, debug=options.debug)
 

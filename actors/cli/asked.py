@@ -52,7 +52,9 @@ def _show(console: Console, question: Question) -> None:
     console.print(f"  {question.id}", style="dim", no_wrap=True, overflow="ignore", crop=False)
 
 
-async def answer(console: Console, options: Stored, question: str, given: Answer) -> int:
+async def answer(
+    console: Console, options: Stored, question: str, given: Answer, *, as_json: bool = False
+) -> int:
     """Answer a question; 1 if it had an answer already that says otherwise."""
     async with open_reading(options) as store:
         # What is not there makes no store, and is told beside a host that runs.
@@ -61,7 +63,11 @@ async def answer(console: Console, options: Stored, question: str, given: Answer
         settled = await answer_stored(store, World(), options.tenant, question, given)
     assert settled.answer is not None
     first = settled.answer == given
-    console.print(plain(_said(settled.answer) if first else f"already {_said(settled.answer)}"))
+    if as_json:
+        print_json(settled)
+    else:
+        told = _said(settled.answer)
+        console.print(plain(told if first else f"already {told}"))
     return 0 if first else 1
 
 

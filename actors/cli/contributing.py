@@ -39,11 +39,12 @@ async def contributors(
         BrokenWorkspace: behind the list of what could be installed, with every fault.
     """
     broken: BrokenWorkspace | None = None
+    warnings: tuple[str, ...] = ()
     try:
         workspace = await trio.to_thread.run_sync(Workspace.folder, folder)
         read = partial(contributors_in, workspace, agent=agent, person=person)
         listed = await trio.to_thread.run_sync(read)
-        refused = workspace.contributors.refused
+        refused, warnings = workspace.contributors.refused, workspace.warnings
     except BrokenWorkspace as error:
         broken = error
         declarations = await trio.to_thread.run_sync(read_contributors, folder)
@@ -55,6 +56,8 @@ async def contributors(
             print_json(each)
     else:
         _print_contributors(console, listed, refused)
+        for warning in warnings:
+            told(console, f"warning: {warning}", style="yellow")
     if broken is not None:
         raise broken
     return 0

@@ -7,6 +7,7 @@ host composes anew what is marked (R239).
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import msgspec
 import trio
 from rich.console import Console
 
@@ -44,24 +45,38 @@ async def hold(
     running: Running,
     reason: str,
     by: str,
+    as_json: bool = False,
 ) -> int:
     """Hold sessions of one tenant (R159)."""
     placed = new_hold(World(), DEFAULT_LIMITS, asked, running=running, reason=reason, by=by)
     async with _open_writing(options) as store:
         sessions = await place_stored(store, placed)
+    if as_json:
+        print_json(msgspec.structs.replace(placed, sessions=sessions))
+        return 0
     console.print(f"held: {counted(sessions, 'session')}")
     _print_id(console, placed.id)
     return 0
 
 
 async def lift(
-    console: Console, options: Stored, name: str, *, reason: str, by: str, withdrawn: bool = False
+    console: Console,
+    options: Stored,
+    name: str,
+    *,
+    reason: str,
+    by: str,
+    withdrawn: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Lift a hold; what it held goes on with the next host."""
     async with _open_writing(options) as store:
         lifted = await lift_stored(
             store, World(), options.tenant, name, by=by, reason=reason, withdrawn=withdrawn
         )
+    if as_json:
+        print_json(lifted)
+        return 0
     console.print(plain(f"lifted: {about(lifted)}, held by {lifted.by}: {lifted.reason}"))
     return 0
 
@@ -77,7 +92,7 @@ async def holds(console: Console, options: Stored, *, as_json: bool = False) -> 
         ]
     for each, sessions in found:
         if as_json:
-            print_json(each)
+            print_json(msgspec.structs.replace(each, sessions=sessions))
         else:
             _show(console, each, sessions)
     if not as_json:
@@ -86,13 +101,22 @@ async def holds(console: Console, options: Stored, *, as_json: bool = False) -> 
 
 
 async def recompose(
-    console: Console, options: Stored, asked: Filter, *, reason: str, by: str
+    console: Console,
+    options: Stored,
+    asked: Filter,
+    *,
+    reason: str,
+    by: str,
+    as_json: bool = False,
 ) -> int:
     """Mark sessions of one tenant: their next turn composes them anew (R239)."""
     async with _open_writing(options) as store:
         marks = Marks.stored(store)
         made = await mark(store, marks, World(), DEFAULT_LIMITS, asked, reason=reason, by=by)
         sessions = await Index(store).count(made)
+    if as_json:
+        print_json(msgspec.structs.replace(made, sessions=sessions))
+        return 0
     console.print(f"composed anew at their next turn: {counted(sessions, 'session')}")
     return 0
 

@@ -14,6 +14,7 @@ from greenroom.actors.cli.running import run
 from greenroom.actors.cli.words import console
 from greenroom.protocol.hold import Running
 
+Json = Annotated[bool, Parameter(negative=(), help="One JSON object.")]
 JsonLines = Annotated[bool, Parameter(negative=(), help="One JSON object a line.")]
 By = Annotated[str | None, Parameter(help="Who does it; by default who is logged in.")]
 
@@ -26,6 +27,7 @@ def hold(
         Running, Parameter(help="What becomes of turns that run when it is placed in a host.")
     ] = "finish",
     by: By = None,
+    json: Json = False,
     options: Stored | None = None,
 ) -> int:
     """Hold sessions of a store that no host holds: they take messages and start no turn."""
@@ -34,7 +36,7 @@ def hold(
     async def go() -> int:
         asked = meant.within(options.tenant)
         return await holding.hold(
-            console(), options, asked, running=running, reason=reason, by=who(by)
+            console(), options, asked, running=running, reason=reason, by=who(by), as_json=json
         )
 
     return run(go, debug=options.debug)
@@ -49,6 +51,7 @@ def lift(
     withdrawn: Annotated[
         bool, Parameter(negative=(), help="Its skill was wrong: conversations show it no more.")
     ] = False,
+    json: Json = False,
     options: Stored | None = None,
 ) -> int:
     """Lift a hold of a store that no host holds; what it held goes on with the next host."""
@@ -56,7 +59,7 @@ def lift(
 
     async def go() -> int:
         return await holding.lift(
-            console(), options, hold, reason=reason, by=who(by), withdrawn=withdrawn
+            console(), options, hold, reason=reason, by=who(by), withdrawn=withdrawn, as_json=json
         )
 
     return run(go, debug=options.debug)
@@ -73,6 +76,7 @@ def recompose(
     reason: Annotated[str, Parameter(help="Why.")],
     meant: Meant | None = None,
     by: By = None,
+    json: Json = False,
     options: Stored | None = None,
 ) -> int:
     """Mark sessions of a store that no host holds: their next turn composes them anew."""
@@ -80,7 +84,9 @@ def recompose(
 
     async def go() -> int:
         asked = meant.within(options.tenant)
-        return await holding.recompose(console(), options, asked, reason=reason, by=who(by))
+        return await holding.recompose(
+            console(), options, asked, reason=reason, by=who(by), as_json=json
+        )
 
     return run(go, debug=options.debug)
 

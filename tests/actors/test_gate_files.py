@@ -186,7 +186,11 @@ def test_without_the_parser_no_gate_is_lost(monkeypatch: pytest.MonkeyPatch) -> 
     ("made_", "error", "told"),
     [
         (gate(tool="pai"), UnknownTool, "pai"),
-        (gate(cent=7), InvalidInput, "looks at 'cent', which is no argument of it. Name one of its arguments: cents"),
+        (
+            gate(cent=7),
+            InvalidInput,
+            "looks at 'cent', which is no argument of it. Name one of its arguments: cents",
+        ),
         (gate(tool="use_tool"), InvalidInput, "Name the tool that it calls"),
     ],
 )

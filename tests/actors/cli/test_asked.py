@@ -96,6 +96,9 @@ async def test_a_second_answer_is_told_the_first(
     assert await answer(console(), store, name, Deny("lee")) == 1
     first, late = "allowed by kim\n", "already allowed by kim\n"
     assert capsys.readouterr().out == first * 2 + late * 2
+    assert await answer(console(), store, name, Deny("lee"), as_json=True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["id"], told["answer"]["by"]) == (name, "kim")
 
 
 async def test_what_is_wrong_with_an_answer_is_told(tmp_path: Path) -> None:

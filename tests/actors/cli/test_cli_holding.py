@@ -59,6 +59,25 @@ def test_a_store_is_held_and_lifted_between_two_runs(tmp_path: Path) -> None:
     assert ESCAPE not in "".join(entries)
 
 
+def test_a_program_reads_what_was_done(tmp_path: Path) -> None:
+    """R159, R239: a hold, its lift and a mark are each one object, as a program is told them."""
+
+    def told(*arguments: object) -> dict[str, Any]:
+        done = ran(tmp_path, *arguments, "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        value: dict[str, Any] = json.loads(done.stdout)
+        return value
+
+    assert ran(tmp_path, *SCRIPTED, "a", "--agent", "support", given="One").returncode == 0
+    held = told("hold", "--agent", "support", "--reason", "r", "--by", "ann")
+    assert (held["agent"], held["by"], held["sessions"]) == ("support", "ann", 1)
+    assert told("holds") == held
+    lifted = told("lift", held["id"])
+    assert lifted == {name: value for name, value in held.items() if name != "sessions"}
+    marked = told("recompose", "--reason", "r", "--by", "ben")
+    assert (marked["by"], marked["sessions"]) == ("ben", 1)
+
+
 def test_the_journal_is_read_a_page_at_a_time(tmp_path: Path) -> None:
     """R242: who, when and why, of whatever was done; and each page says how to go on."""
     assert ran(tmp_path, *SCRIPTED, "a", "--agent", "support", given="One").returncode == 0

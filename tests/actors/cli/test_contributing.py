@@ -45,6 +45,20 @@ def test_what_is_off_is_told(tmp_path: Path) -> None:
     assert " · on · " in about["agent"]
 
 
+def test_a_skill_that_is_left_out_is_told_with_why(tmp_path: Path) -> None:
+    """R231: whoever names it is told what its folder lacks; else it is a warning."""
+    folder = made(tmp_path / "w", tone=TONE)
+    (folder / "skills" / "odd").mkdir(parents=True)
+    (folder / "skills" / "odd" / "SKILL.md").write_text("Body")
+    done = ran(tmp_path, "contributors", folder)
+    assert done.returncode == 0
+    assert "warning: skills/odd/SKILL.md: It has no description" in done.stdout
+    (folder / "agents" / "support.md").write_text("---\nskills: [odd]\n---\nYou help.")
+    done = ran(tmp_path, "contributors", folder)
+    assert done.returncode == 1
+    assert "There is no skill 'odd': skills/odd/SKILL.md: It has no description" in done.stderr
+
+
 def test_what_was_refused_is_told_with_its_figures(tmp_path: Path) -> None:
     """R103: beside what can be installed; every fault follows, and the exit code says so."""
     large = TONE.replace("tone", "large") + "budget: 1\n"

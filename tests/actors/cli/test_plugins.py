@@ -166,7 +166,7 @@ def test_rejecting_removing_and_listing(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("propose", "nothing"), 1, "There is no plugin at 'nothing'"),
+        (("propose", "nothing"), 1, "at 'nothing'. Give the path of its folder or archive."),
         (("propose", "ws/agents/a.md"), 1, "It is no zip, tar or tar.gz"),
         (("propose", "evil"), 1, "leads out of the package"),
         (("propose", "plugin", "--owner", "nobody"), 2, "--owner"),

@@ -59,6 +59,8 @@ async def test_turns_with_it_stand_beside_those_without_it(
         ["100.0%", "100.0%"]
     ] * 2
     assert "money@1" not in await told("money@2")
+    alone = (await told("preamble")).splitlines()
+    assert [line.split()[-1] for line in alone if "ended done" in line] == ["–"]  # of no turn
     assert "No turn was shaped by nobody." in await told("nobody")
     assert "No turn was shaped by money." in await told("money", agent="another")
 
