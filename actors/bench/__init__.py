@@ -8,7 +8,7 @@
   four that providers and engines state, and :func:`ideal` is what none of them can exceed.
 * :func:`run` plays the trace through every contender into every cache and gives a
   :class:`Report`: the share of tokens read from cache, by placement, beside the best possible; and
-  whether requests that share a placement begin alike up to its end (R217).
+  whether requests that share a placement begin alike up to its end (R217). :func:`show` prints it.
 
 The same trace gives the same findings to the digit. ``python -m greenroom.actors.bench`` runs it.
 """
@@ -44,6 +44,7 @@ from greenroom.actors.bench.report import (
     Report,
 )
 from greenroom.actors.bench.running import run
+from greenroom.actors.bench.shown import show
 from greenroom.actors.bench.tally import Cache, cache, public_ways
 from greenroom.actors.bench.trace import (
     Blocks,
@@ -105,6 +106,7 @@ __all__ = [
     "read_trace",
     "recomposed",
     "run",
+    "show",
     "time_at_the_tail",
     "time_in_front",
     "whole_units",

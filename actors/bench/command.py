@@ -11,6 +11,7 @@ import msgspec
 
 from greenroom.actors.bench.report import GOAL, Report
 from greenroom.actors.bench.running import Told, run
+from greenroom.actors.bench.shown import show
 from greenroom.actors.bench.trace import read_trace, write_trace
 from greenroom.actors.bench.workload import Workload, workload
 from greenroom.protocol.errors import GreenroomError
@@ -103,13 +104,12 @@ def _shown(
 ) -> Report:
     from rich.console import Console  # noqa: PLC0415 - an extra
 
-    from greenroom.actors.bench.showing import Bar, print_report  # noqa: PLC0415 - as above
-    from greenroom.actors.cli.words import console  # noqa: PLC0415 - as above
+    from greenroom.actors.bench.showing import Bar  # noqa: PLC0415 - as above
 
     with Bar(Console(stderr=True)) as bar:
         report = _measured(options, played, command, bar.told)
     if not quiet:
-        print_report(console(), report)
+        show(report)
     return report
 
 
