@@ -6,6 +6,7 @@ from greenroom.actors.loop import check_loop
 from greenroom.actors.preparing import composed_now
 from greenroom.actors.services import Services
 from greenroom.protocol.header import Header
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.movement import Movement, moved_between
 
 
@@ -15,6 +16,8 @@ class KeptPromptStatus(msgspec.Struct, frozen=True):
     composition: str | None
     """Its digest; None: the conversation was not composed yet, and will be current."""
     moved: Movement = Movement()
+    left_out: tuple[LeftOut, ...] = ()
+    """What is installed and would not come into the prompt that is composed now, and why (R103)."""
 
     @property
     def is_current(self) -> bool:
@@ -29,9 +32,10 @@ async def status_of(services: Services, header: Header, instructions: str) -> Ke
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
     """
     check_loop()
-    if header.composition is None:
-        return KeptPromptStatus(None)
-    kept = services.kept_prompts.stored(header.composition, services.store.blob)
     model = services.model(header.model or services.agent(header.agent).model)
-    now = await composed_now(services, header, instructions, model.name)
-    return KeptPromptStatus(header.composition, moved_between(kept.composition, now.composition))
+    now = (await composed_now(services, header, instructions, model.name)).composition
+    if header.composition is None:
+        return KeptPromptStatus(None, left_out=now.left_out)
+    kept = services.kept_prompts.stored(header.composition, services.store.blob)
+    moved = moved_between(kept.composition, now)
+    return KeptPromptStatus(header.composition, moved, now.left_out)

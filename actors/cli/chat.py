@@ -18,6 +18,7 @@ from greenroom.actors.cli.chat_lines import HELP, Order, Say, read_line
 from greenroom.actors.cli.chat_view import View
 from greenroom.actors.cli.exits import FAILED, INTERRUPTED
 from greenroom.actors.cli.faults import causes_of, said
+from greenroom.actors.cli.rows import key_shown
 from greenroom.actors.cli.stores import open_store
 from greenroom.actors.cli.words import counted, plain, short
 from greenroom.protocol.errors import GreenroomError, Missing
@@ -135,6 +136,12 @@ class Chat:
         self.console.print(plain(f"{state.agent}{who}"), style="bold")
         said = counted(len(state.messages), "message") if state.messages else "new"
         self.view.note(f"session {state.session} ({said}) · preset {state.preset} · /help")
+        try:
+            status = await self.session.kept_prompt_status()
+        except GreenroomError:
+            return  # whatever keeps it from being composed is said of the first message
+        for each in status.left_out:
+            self.view.note(f"left out: {key_shown(each.contributor)} · {each.sentence}")
 
     # --- Ctrl-C -------------------------------------------------------------------------------
 

@@ -246,3 +246,18 @@ async def main():
 
 trio.run(main)
 """
+
+
+def test_a_chat_says_what_is_left_out_of_its_prompt(tmp_path: Path) -> None:
+    """R103, R149: a run that may not run here is told before anything is typed, with why."""
+    space = tmp_path / "space"
+    for folder in ("agents", "contributors"):
+        (space / folder).mkdir(parents=True)
+    (space / "agents" / "a.md").write_text("Help.")
+    (space / "contributors" / "run.yaml").write_text(
+        'kind: eager_run\nid: pay\nversion: "1"\nowner: workspace\nplacement: conversation\n'
+        "tool: no_such_tool\n"
+    )
+    done = ran(tmp_path, "chat", space, *SCRIPTED[1:], "a", given="")
+    assert "left out: pay@1" in done.stdout
+    assert "no_such_tool" in done.stdout
