@@ -164,8 +164,9 @@ def _cursor(actor: "SessionActor") -> Cursor:
 async def _recompose(actor: "SessionActor") -> bool:
     if actor.kept is None:
         return False  # the first turn composes it, with what stands there then
-    model, ran = _model_of(actor).name, made_runs(actor)
-    composed = await compose(actor.services, actor.header, actor.instructions, model, ran=ran)
+    services, model = actor.services, _model_of(actor).name
+    ran = made_runs(services.store, actor.id)
+    composed = await compose(services, actor.header, actor.instructions, model, ran=ran)
     return await _take(actor, composed)
 
 

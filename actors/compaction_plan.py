@@ -178,7 +178,7 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
         actor.header,
         actor.instructions,
         wanted.model.name,
-        ran=made_runs(actor),
+        ran=made_runs(actor.services.store, actor.id),
     )
     kept = composed.kept
     variant = kept.under(preset_now(actor), with_person=wanted.with_person)

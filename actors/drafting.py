@@ -198,7 +198,7 @@ async def _composed(
         message = None if entry.seq is None else entry.submission.message
         return await composed_first(actor, model, info, message)
     if anew:
-        ran = made_runs(actor)
+        ran = made_runs(services.store, actor.id)
         return await compose(services, header, actor.instructions, model.name, ran=ran)
     opened = before.composition
     return await compose(services, header, actor.instructions, model.name, opened)
@@ -215,7 +215,13 @@ async def composed_first(
         Busy: they do, and no message can wait for it.
     """
     services = actor.services
-    composed = await compose(services, actor.header, actor.instructions, model.name)
+    composed = await compose(
+        services,
+        actor.header,
+        actor.instructions,
+        model.name,
+        for_person=info.person is not None,
+    )
     box = services.door.box(services.agent(actor.header.agent))
     counter = counter_of(services, model.name)
     made = await run_once(Opening(actor, composed.kept, box, info, counter, message))

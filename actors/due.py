@@ -14,13 +14,14 @@ import attrs
 import msgspec
 
 from greenroom.actors.kept_prompt import Kept
+from greenroom.actors.kept_status import moved_since
 from greenroom.actors.preparing import composed_now
 from greenroom.actors.zones import day_in
 from greenroom.protocol.condition import Condition, Since, VersionChanged, holds
 from greenroom.protocol.contribution import rendered_note
 from greenroom.protocol.contributor import Note
 from greenroom.protocol.errors import GreenroomError
-from greenroom.protocol.movement import Movement, moved_between, told
+from greenroom.protocol.movement import Movement, told
 from greenroom.protocol.note import note
 from greenroom.protocol.record_parts import PlatformNote
 from greenroom.protocol.wording import wording_of
@@ -93,7 +94,7 @@ async def _behind(actor: "SessionActor", kept: Kept) -> Movement | None:
     except GreenroomError:
         # The workspace cannot give what it declares: no reason to keep a turn from running.
         return None
-    movement = moved_between(kept.composition, now.composition)
+    movement = moved_since(actor.services, actor.id, kept.composition, now.composition)
     return None if movement.is_current else movement
 
 

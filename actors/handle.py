@@ -302,7 +302,8 @@ class Session:
     async def kept_prompt_status(self) -> KeptPromptStatus:
         """Whether the kept prompt is current or behind, and what moved since (R67)."""
         reader = self._reader
-        return await status_of(self._host.services, reader.header(), reader.instructions())
+        services, instructions = self._host.services, reader.instructions()
+        return await status_of(services, self.id, reader.header(), instructions)
 
     # --- reading ------------------------------------------------------------------------------
 

@@ -28,12 +28,13 @@ from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.encoding import decode_records, encode_message, encode_sorted
 from greenroom.protocol.errors import Busy
 from greenroom.protocol.gate import Commitment
-from greenroom.protocol.identity import CallId, MessageId
+from greenroom.protocol.identity import CallId, MessageId, SessionId
 from greenroom.protocol.message import AssistantMessage, ToolCall
 from greenroom.protocol.opening import called, runs_of
 from greenroom.protocol.question import Asking, question_id
 from greenroom.protocol.record import Answered, AnyRecord, EagerAsked, EagerBegun, EagerRan
 from greenroom.protocol.tokens import TokenCounter
+from greenroom.store.contract import Store
 
 if TYPE_CHECKING:
     from greenroom.actors.session import SessionActor
@@ -57,9 +58,9 @@ class Opening:
     a run. None: nobody can be asked."""
 
 
-def made_runs(actor: "SessionActor") -> frozenset[str]:
-    """The contributors whose runs have an outcome in the session, by id."""
-    found = (record for record in _records(actor) if isinstance(record, EagerRan))
+def made_runs(store: Store, session: SessionId) -> frozenset[str]:
+    """The contributors whose runs have an outcome in a session, by id."""
+    found = (record for record in _records(store, session) if isinstance(record, EagerRan))
     return frozenset([record.contributor.rpartition("@")[0] for record in found])
 
 
@@ -115,7 +116,7 @@ async def run_once(opening: Opening) -> bool:
 
 
 def _due(opening: Opening, runs: Sequence[EagerRun]) -> list[_Due]:
-    records = _records(opening.actor)
+    records = _records(opening.actor.services.store, opening.actor.id)
     made = {r.contributor.rpartition("@")[0] for r in records if isinstance(r, EagerRan)}
     begun = {r.contributor for r in records if isinstance(r, EagerBegun)}
     answers = {r.question: r for r in reversed(records) if isinstance(r, Answered)}
@@ -241,6 +242,6 @@ def _json(value: object) -> str:
     return encode_sorted(value).decode()
 
 
-def _records(actor: "SessionActor") -> list[AnyRecord]:
-    entries = actor.services.store.read(actor.id)
+def _records(store: Store, session: SessionId) -> list[AnyRecord]:
+    entries = store.read(session)
     return [record for entry in entries for record in decode_records(entry.records)]

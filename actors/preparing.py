@@ -60,6 +60,8 @@ async def compose(
     model: str,
     opened: Composition | None = None,
     ran: Collection[str] | None = None,
+    *,
+    for_person: bool = True,
 ) -> Composed:
     """Compose the kept prompt of a conversation from what stands in the workspace now (R56).
 
@@ -71,6 +73,8 @@ async def compose(
         opened: the composition whose opening stays; None makes the opening anew (R113).
         ran: the runs that were made when the conversation began, by contributor: no other one is
             in its opening any more (R113). None: it begins now.
+        for_person: False: nobody asked for the turn with which it begins, so that nothing is in its
+            opening that reaches persons only, whoever talks there later (R204).
 
     Raises:
         UnknownAgent, UnknownTool, SkillUnavailable: the workspace cannot give what it declares.
@@ -81,7 +85,8 @@ async def compose(
     _, theirs = workspace.skills_for(agent, header.person)
     packages = await _read(services, [skill.id for skill in bound])
     box = services.door.box(agent)
-    extra = _reaching(workspace.contributors_for(agent, header.person), header.person)
+    for_person = for_person and header.person is not None
+    extra = _reaching(workspace.contributors_for(agent, header.person), for_person=for_person)
     by_usage = any(isinstance(one, EagerLoad) and one.most_used for one in extra)
     ingredients = Ingredients(
         preamble=workspace.preamble,
@@ -106,7 +111,7 @@ async def compose(
     )
     composition = services.composer(ingredients)
     if ran is not None:
-        composition = _of_those_made(composition, ran)
+        composition = of_those_made(composition, ran)
     if opened is not None:
         composition = structs.replace(
             composition,
@@ -139,19 +144,19 @@ async def composed_now(services: Services, header: Header, instructions: str, mo
     return kept
 
 
-def _of_those_made(composition: Composition, ran: Collection[str]) -> Composition:
+def of_those_made(composition: Composition, ran: Collection[str]) -> Composition:
     """Without the runs that were installed since: they are not made in this conversation (R113)."""
     eager = [each for each in composition.eager if isinstance(each, EagerLoad) or each.id in ran]
     return structs.replace(composition, eager=tuple(eager))
 
 
-def _reaching(declared: Iterable[Declaration], person: str | None) -> tuple[Declaration, ...]:
+def _reaching(declared: Iterable[Declaration], *, for_person: bool) -> tuple[Declaration, ...]:
     """What shapes a conversation: without a person it opens with nothing that is theirs (R204)."""
     return tuple(
         [
             one
             for one in declared
-            if person is not None or one.placement != "conversation" or one.reach == "every_turn"
+            if for_person or one.placement != "conversation" or one.reach == "every_turn"
         ]
     )
 

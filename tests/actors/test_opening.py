@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from greenroom.actors import Host, Tool, Workspace, tool
+from greenroom.actors import Host, Session, Tool, Workspace, tool
+from greenroom.actors.admission import accept, admitted, checked
 from greenroom.actors.importing import import_history
 from greenroom.actors.models.scripted import call
 from greenroom.protocol.agent import AgentDeclaration
@@ -245,6 +246,71 @@ async def test_without_a_person_nothing_opens_that_is_theirs(stage: Stage) -> No
         await (await host.session("timer", agent=AGENT)).ask("Tick")
         await (await host.session("ada", agent=AGENT, person="ada")).ask("Hi")
     assert [len(request.messages) for request in stage.model.requests] == [1, 4]
+
+
+async def test_what_the_host_begins_opens_with_nothing_of_a_person(stage: Stage) -> None:
+    """R204, R137: though somebody talks there later; their loads come with the next compaction."""
+    seen: list[str] = []
+    stage.plays("A", "B", "A summary.", "C")
+    reach = {"reach": "turns_with_a_person"}
+    theirs = declared(EagerRun, "clock", tool="count", **reach)
+    tools = declared(EagerLoad, "theirs", tools=("tell",), **reach)
+    async with hosting(stage, theirs, tools, seen=seen) as host:
+        session = await host.session("ada", agent=AGENT, person="ada")
+        await by_the_host(session, "tick " * 400)
+        await session.ask("Hi " * 400)
+        assert [sent(request)[0][0] for request in stage.model.requests] == ["user", "user"]
+        assert b"load_tools" not in stage.model.requests[-1].messages.joined()
+        assert (await session.kept_prompt_status()).moved.removed == ()
+        assert (await session.compact()).status == "compacted"
+        await session.ask("And now?")
+        assert b"load_tools" in list(stage.model.requests[-1].messages)[1]
+        await check_requests(session, stage.model.requests)
+    assert seen == []
+
+
+async def by_the_host(session: Session, words: str) -> None:
+    """One turn that no person asked for."""
+    actor = await session._host._activated(session.id)
+    told = checked(words, (), "steer", None, actor.services.limits)
+    await session.outcome(await accept(actor, admitted(actor, told, by="host")))
+
+
+async def test_a_reading_run_without_an_outcome_is_made_again(stage: Stage) -> None:
+    """R146: what was read when nobody could keep it is read anew, and stands there once."""
+    seen: list[str] = []
+    stage.plays("A")
+    async with hosting(stage, RUN, seen=seen) as host:
+        session = await opened(host)
+        stage.fails(lambda op: b"eager_ran" in getattr(op, "records", b""))
+        assert (await session.ask("Hi")).end == "not_sent"
+    async with hosting(stage, RUN, seen=seen) as host:
+        session = await opened(host)
+        assert (await session.ask("Again")).end == "done"
+        (ran,) = [r for r in session._reader.committed() if isinstance(r, EagerRan)]
+        assert ran.result.state == "done"
+        assert b"2 times" in stage.model.requests[0].messages.joined()
+        await check_requests(session, stage.model.requests)
+    assert seen == ["count"] * 2
+
+
+async def test_loads_by_usage_are_made_again_by_a_compaction(stage: Stage) -> None:
+    """R113, R145: what was called meanwhile is loaded behind it, and another model moves none."""
+    stage.plays(call("use_tool", name="tell", arguments={}), "A " * 400, "B", "A summary.", "C")
+    stage.other._steps.extend(["D"])
+    async with hosting(stage, declared(EagerLoad, "usual", most_used=1)) as host:
+        session = await opened(host)
+        for words in ("one " * 400, "two"):
+            await session.ask(words)
+            await host.reload()
+        assert b"load_tools" not in stage.model.requests[-1].messages.joined()
+        await session.set_model("other")
+        await session.ask("three " * 400)
+        assert b"load_tools" not in stage.other.requests[-1].messages.joined()
+        await session.set_model("default")
+        assert (await session.compact()).status == "compacted"
+        await session.ask("four")
+        assert b"load_tools" in list(stage.model.requests[-1].messages)[1]
 
 
 async def test_a_load_by_usage_goes_by_what_was_called(stage: Stage) -> None:

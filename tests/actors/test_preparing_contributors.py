@@ -16,7 +16,8 @@ from greenroom.actors.world import simulated
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.composition import Composition, decode_composition, opening_texts
 from greenroom.protocol.contributor import Declaration, personality, stance
-from tests.actors.world import AGENT, FULL, Stage
+from tests.actors.test_opening import by_the_host
+from tests.actors.world import AGENT, FULL, Stage, check_requests, conversation
 from tests.protocol.prompt_samples import load, note, run, text
 
 PEOPLE = (Person(name="ada", text="Ada counts.", contributors=("voice",)), Person(name="ben"))
@@ -96,6 +97,27 @@ async def test_a_text_of_each_placement_is_in_the_system_string(stage: Stage) ->
     shared = ada[: ada.index("Ada counts.")]
     assert ben.startswith(shared)
     assert nobody.startswith(shared)
+
+
+async def test_a_turn_that_nobody_asked_for_has_no_persons_text(stage: Stage) -> None:
+    """R137, R204, P193: in one conversation the bytes before that part are the same for both."""
+    stage.plays(*["Fine."] * 3)
+    voice = personality("voice", "1", "Arr, {person}.")
+    async with hosting(stage, voice) as host:
+        session = await host.session("a", agent=AGENT, preset=FULL, person="ada")
+        await by_the_host(session, "Tick")
+        await session.ask("Hi")
+        await by_the_host(session, "Tock")
+        assert await conversation(session) == ["Tick", "Fine.", "Hi", "Fine.", "Tock", "Fine."]
+        assert [turn.ordinal for turn in await session.turns().all()] == [0, 1, 2]
+        await check_requests(session, stage.model.requests)
+    tick, hers, tock = (request.system for request in stage.model.requests)
+    assert tick == tock
+    assert "Arr, ada." in hers
+    kept, _, live = tick.partition("<permissions>")
+    assert hers.startswith(kept.rstrip())
+    assert hers.endswith(live)
+    assert "Arr" not in tick
 
 
 async def test_what_is_done_later_is_kept_with_the_prompt(stage: Stage) -> None:

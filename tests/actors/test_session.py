@@ -166,15 +166,19 @@ async def test_another_model_composes_anew(stage: Stage) -> None:
     """R59, R47: A to B to A with nothing between keeps the kept prompt; the map is cleared."""
     stage.plays("One.", "Two.")
     stage.other._steps.append("Other.")
+    stage.skills.publish("refunds", "One.")
+    stage.bound = ("refunds",)
     async with stage.session() as session:
         await session.ask("Hi")
         assert await session.model_input_projection() is not None
+        stage.skills.publish("refunds", "Two.")  # what composing anew would show
         await session.set_model("other")
         assert await session.model_input_projection() is None
         await session.set_model("default")
         await session.ask("Hi")
         turns = [turn.composition async for turn in session.turns()]
         assert turns[0] == turns[1]
+        assert "One." in stage.model.requests[-1].system
         await session.set_model("other")
         assert (await session.ask("Hi")).text == "Other."
         turns = [turn.composition async for turn in session.turns()]
