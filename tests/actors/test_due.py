@@ -10,6 +10,7 @@ from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.condition import DateCrossed, TimeElapsed, VersionChanged
 from greenroom.protocol.contributor import Declaration, Note
 from greenroom.protocol.record import Dispatched
+from tests.actors.test_opening import by_the_host
 from tests.actors.world import (
     AGENT,
     Stage,
@@ -155,6 +156,23 @@ async def test_time_that_passed_is_told(stage: Stage) -> None:
         session = await opened(host)
         await session.ask("Later")
         assert told(stage) == ["[platform note] An hour passed; it is 2023-11-15 00:13 UTC."]
+
+
+async def test_a_note_may_reach_persons_only(stage: Stage) -> None:
+    """R151, R204, P193: due in a turn that nobody asked for, it waits for one of a person."""
+    publish(stage, "One.")
+    stage.plays("A", "B", "C")
+    theirs = structs.replace(HOUR, reach="turns_with_a_person", text="Welcome back, {person}.")
+    async with stage.host(workspace=declaring(stage, theirs)) as host:
+        world, session = host.services.world, await host.session("ann", agent=AGENT, person="ada")
+        await session.ask("Hi")
+        at = world.now() + 3_600_000
+        host.services.world = moved(world, at)
+        await by_the_host(session, "Tick")
+        assert told(stage) == []
+        host.services.world = moved(world, at + 3_600_000)
+        await session.ask("Again")
+        assert told(stage) == ["[platform note] Welcome back, ada."]
 
 
 def moved(world: World, now: int) -> World:
