@@ -175,6 +175,25 @@ async def test_a_note_may_reach_persons_only(stage: Stage) -> None:
         assert told(stage) == ["[platform note] Welcome back, ada."]
 
 
+async def test_time_that_passed_again_is_told_again(stage: Stage) -> None:
+    """R152: what moved in the workspace, and stays so, is no part of its condition."""
+    publish(stage, "One.")
+    stage.plays("A", "B", "C")
+    hourly = declaring(stage, structs.replace(HOUR, text="An hour passed."))
+    async with stage.host(workspace=hourly) as host:
+        world, session = host.services.world, await opened(host)
+        await session.ask("Hi")
+        publish(stage, "Two.")
+        await host.reload()
+        for hours in (1, 2):
+            host.services.world = moved(world, world.now() + hours * 3_600_000)
+            await session.ask("Again")
+        passed = [words for words in told(stage) if "An hour passed." in words]
+        changed = [words for words in told(stage) if "another version" in words]
+        assert (len(passed), len(changed)) == (2, 1)
+        await check_requests(session, stage.model.requests)
+
+
 def moved(world: World, now: int) -> World:
     """The same world at another moment."""
     return attrs.evolve(world, wall=lambda: now / 1_000)
@@ -206,6 +225,25 @@ async def test_a_declared_note_watches_what_it_names(stage: Stage) -> None:
         await session.ask("Once more")
         assert "[platform note] Plans changed: " in told(stage)[-1] + told(stage)[-2]
         assert len(told(stage)) == 3
+
+
+async def test_a_declared_note_is_told_again_of_what_it_names_only(stage: Stage) -> None:
+    """R152: what else moves meanwhile does not repeat it, and another version of it does."""
+    publish(stage, "One.")
+    stage.skills.publish("plan", "One.")
+    stage.bound = ("refunds", "plan")
+    stage.plays(*"ABCDE")
+    only = declaring(stage, PLANS, off=("version-changed",))
+    async with stage.host(workspace=only) as host:
+        session = await opened(host)
+        await session.ask("Hi")
+        counts = []
+        for skill, body in (("plan", "Two."), ("refunds", "Two."), ("plan", "Three.")):
+            stage.skills.publish(skill, body)
+            await host.reload()
+            await session.ask("Again")
+            counts.append(len(told(stage)))
+        assert counts == [1, 1, 2]
 
 
 async def test_an_ordinary_turn_reads_nothing(stage: Stage) -> None:

@@ -1,7 +1,11 @@
 """What conversations take of the store: in proportion to what was said, and texts once."""
 
-from greenroom.actors.models.scripted import call
+import hashlib
+
+from greenroom.actors.models.port import Capabilities
+from greenroom.actors.models.scripted import Scripted, call
 from greenroom.protocol.limits import Limits
+from greenroom.protocol.message import Image, TextPart
 from tests.actors.stage import agent, stage
 from tests.actors.world import Stage, check_requests, opened
 
@@ -48,3 +52,30 @@ async def test_a_turn_of_many_rounds_costs_in_proportion(stage: Stage) -> None:
         await check_requests(session, stage.model.requests)
     async with stage.host() as host:
         assert (await (await opened(host)).state()).user_messages == 1
+
+
+async def test_images_are_stored_once_and_not_read_to_open_a_session(stage: Stage) -> None:
+    """P096, R193: by content, beside the records, however often they are sent; a head is small."""
+    pictures = [Image("image/png", bytes([number]) * 900_000) for number in range(3)]
+    sees = Capabilities(images=True, image_tokens=10, context_tokens=100_000)
+    stage.model = Scripted(["Seen."] * 31, capabilities=sees)
+    async with stage.session() as session:
+        for turn in range(30):
+            await session.ask([TextPart("See"), pictures[turn % 3]])
+    assert stage.memory.statistics().records_bytes < 30 * 3_000
+    read: list[str] = []
+    blob = stage.memory.blob
+
+    def counting(digest: str) -> bytes | None:
+        read.append(digest)
+        return blob(digest)
+
+    stage.memory.blob = counting  # type: ignore[method-assign]
+    async with stage.host() as host:
+        session = await opened(host)
+        assert (await session.state()).user_messages == 30
+        assert (await session.ask("And?")).end == "done"
+        await check_requests(session, stage.model.requests)
+    images = {hashlib.sha256(picture.data).hexdigest() for picture in pictures}
+    assert images.isdisjoint(read)
+    assert all(blob(digest) is not None for digest in images)
