@@ -12,7 +12,7 @@ from msgspec import structs
 
 from greenroom.actors.committing import InForce, commit
 from greenroom.actors.conversation import Addition, Conversation, rebuilt
-from greenroom.actors.due import may_be_due, notes_due
+from greenroom.actors.due import NOTHING, Due, may_be_due, notes_due
 from greenroom.actors.gateway import Waiting
 from greenroom.actors.kept_prompt import Kept, Variant
 from greenroom.actors.marks import is_marked
@@ -32,7 +32,6 @@ from greenroom.protocol.projection import project_user
 from greenroom.protocol.projector import Projector
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import Dispatched
-from greenroom.protocol.record_parts import PlatformNote
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
 from greenroom.protocol.turn import SkillUse
 from greenroom.protocol.wording import wording_of
@@ -132,7 +131,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
         services.door.box(agent),
     )
     kept, conversation, blobs = actor.kept, actor.conversation, _NO_BLOBS
-    notes: tuple[PlatformNote, ...] = ()
+    due = NOTHING
     known, marked = len(services.holds.withdrawn), services.marks.last
     withdrawn = withdrawn_from(actor, known)
     anew = bool(withdrawn) or is_marked(actor)
@@ -145,7 +144,7 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
             # Imported ones too, which no kept prompt has sent yet (R48).
             conversation = rebuilt(projected(actor, kept, withdrawn).chunks)
     elif may_be_due(actor, kept):
-        notes = await notes_due(actor, kept, submission.person, turn)
+        due = await notes_due(actor, kept, submission.person, turn)
     snapshot: RuntimeContextSnapshot | None = None
     if submission.picks:
         pinned = await pin_picks(services, submission.picks, kept)
@@ -158,9 +157,9 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     variant = kept.under(now_in_force.commitment.preset, with_person=with_person)
     gone = (*withdrawn_in(actor), *withdrawn) if snapshot is not None and known else ()
     body = project_user(submission.body, snapshot, submission.picks, kept.composition, gone)
-    addition = conversation.plus((*[bytes(note.body) for note in notes], body))
+    addition = conversation.plus((*[bytes(note.body) for note in due.notes], body))
     record = _record(
-        actor, entry, turn, kept, variant, addition, snapshot, notes=notes, in_force=now_in_force
+        actor, entry, turn, kept, variant, addition, snapshot, due=due, in_force=now_in_force
     )
     if withdrawn:
         record = structs.replace(record, withdrawn=withdrawn)
@@ -267,7 +266,7 @@ def _record(
     addition: Addition,
     snapshot: RuntimeContextSnapshot | None,
     *,
-    notes: tuple[PlatformNote, ...],
+    due: Due,
     in_force: InForce,
 ) -> Dispatched:
     """The open turn as it is recorded: what shaped it, and the digest of its first request."""
@@ -290,8 +289,9 @@ def _record(
         checkpoint,
         used,
         entry.submission.person is not None,
-        notes,
+        due.notes,
         gates=in_force.digest,
+        left_out=due.left_out,
     )
 
 

@@ -15,15 +15,17 @@ import msgspec
 
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.kept_status import moved_since
-from greenroom.actors.preparing import composed_now
+from greenroom.actors.preparing import composed_now, counter_of
 from greenroom.actors.zones import day_in
 from greenroom.protocol.condition import Condition, Since, VersionChanged, holds
-from greenroom.protocol.contribution import rendered_note
+from greenroom.protocol.contribution import of_declaration, over_budget
 from greenroom.protocol.contributor import Note
 from greenroom.protocol.errors import GreenroomError
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.movement import Movement, told
 from greenroom.protocol.note import note
 from greenroom.protocol.record_parts import PlatformNote
+from greenroom.protocol.tokens import TokenCounter
 from greenroom.protocol.wording import wording_of
 
 if TYPE_CHECKING:
@@ -31,6 +33,17 @@ if TYPE_CHECKING:
 
 NEVER: Final = -1
 """The generation of a workspace that was not looked at yet."""
+
+
+class Due(msgspec.Struct, frozen=True, gc=False):
+    """What is due before a turn."""
+
+    notes: tuple[PlatformNote, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    """What came to more than its budget: it is not told, and the turn record says so (R103)."""
+
+
+NOTHING: Final = Due()
 
 
 @attrs.define(eq=False, slots=True)
@@ -61,16 +74,14 @@ def may_be_due(actor: "SessionActor", kept: Kept) -> bool:
     return kept.timed or told.behind is not None or told.looked != actor.services.generation
 
 
-async def notes_due(
-    actor: "SessionActor", kept: Kept, person: str | None, turn: int
-) -> tuple[PlatformNote, ...]:
+async def notes_due(actor: "SessionActor", kept: Kept, person: str | None, turn: int) -> Due:
     """The notes that stand before the prompt of a turn, in their order; mostly none."""
     state, services = actor.told, actor.services
     if state.looked != services.generation:
         state.behind = await _behind(actor, kept)
         state.looked = services.generation
     if state.behind is None and not kept.timed:
-        return ()
+        return NOTHING
     now = services.world.now()
     moved = frozenset[str]() if state.behind is None else state.behind.ids
     since = Since(state.settled, now, moved)
@@ -80,9 +91,12 @@ async def notes_due(
         if (person is not None or declared.reach == "every_turn")
         and holds(declared.condition, since, day_in)
     ]
-    values = _values(actor, kept, person, turn, now) if due else {}
-    made = [_made(each, values, kept, state.behind) for each in due]
-    return tuple([one for one in made if state.about.get(one.contributor, "-") != one.about])
+    new = [(each, _about(each.condition, state.behind)) for each in due]
+    new = [(each, about) for each, about in new if state.about.get(each.key, "-") != about]
+    if not new:
+        return NOTHING
+    values = _values(actor, kept, person, turn, now)
+    return _made(new, values, kept, counter_of(services, kept.composition.model))
 
 
 async def _behind(actor: "SessionActor", kept: Kept) -> Movement | None:
@@ -116,11 +130,19 @@ def _values(
 
 
 def _made(
-    declared: Note, values: Mapping[str, str], kept: Kept, behind: Movement | None
-) -> PlatformNote:
-    words = rendered_note(declared, values, wording_of(kept.composition.wording))
-    about = _about(declared.condition, behind)
-    return note("declared", words, contributor=declared.key, about=about)
+    due: Iterable[tuple[Note, str]], values: Mapping[str, str], kept: Kept, counter: TokenCounter
+) -> Due:
+    """What is told; what its moment makes longer than its budget is left out whole (R103)."""
+    wording = wording_of(kept.composition.wording)
+    notes: list[PlatformNote] = []
+    left_out: list[LeftOut] = []
+    for declared, about in due:
+        made = of_declaration(declared, values, counter, wording)
+        if made.fits:
+            notes.append(note("declared", made.text, contributor=made.key, about=about))
+        else:
+            left_out.append(over_budget(made))
+    return Due(tuple(notes), tuple(left_out))
 
 
 def _about(condition: Condition, behind: Movement | None) -> str:

@@ -43,7 +43,8 @@ class _Open:
         self.absorbed: list[MessageId] = []
         self.usage = Usage()
         self.gates = [start.gates]
-        self.prompts = [KeptPromptUse(0, start.composition, summarised_before=summarised_before)]
+        first = KeptPromptUse(0, start.composition, (), start.left_out, summarised_before)
+        self.prompts = [first]
         self.notes: list[NoteUse] = []
         self.told(start.notes, 0)
 

@@ -27,6 +27,7 @@ from greenroom.protocol.contribution import (
     catalog,
     of_declaration,
     of_skill,
+    over_budget,
     place_of,
     skill_section,
     under,
@@ -186,7 +187,7 @@ def compose(ingredients: Ingredients, wording: Wording = CURRENT) -> Composition
     for each in contributions(ingredients, wording):
         declared = each.declared
         if not each.fits:
-            left_out.append(_over_budget(each))
+            left_out.append(over_budget(each))
         elif isinstance(declared, Note):
             notes.append(declared)
         elif isinstance(declared, EagerLoad | EagerRun):
@@ -371,12 +372,6 @@ def _section(contribution: Contribution) -> Section:
         contribution.key,
         contribution.text,
     )
-
-
-def _over_budget(contribution: Contribution) -> LeftOut:
-    budget = contribution.budget or 0
-    sentence = f"It needs {contribution.tokens:,} tokens; its budget is {budget:,}."
-    return LeftOut(contribution.key, "over_budget", sentence, contribution.tokens, budget)
 
 
 def _body_in(text: str) -> str:

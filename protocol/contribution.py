@@ -23,6 +23,7 @@ from greenroom.protocol.contributor import (
     filled,
     rank_in_group,
 )
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.placement import Placement, rank_of
 from greenroom.protocol.skill import PinnedSkill, SkillSummary, escaped
 from greenroom.protocol.tokens import TokenCounter, section_tokens
@@ -77,6 +78,13 @@ class Contribution(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def fits(self) -> bool:
         """Whether it keeps to its budget."""
         return self.budget is None or self.tokens <= self.budget
+
+
+def over_budget(contribution: Contribution) -> LeftOut:
+    """Why one that does not fit is left out whole, with the figures (R103)."""
+    budget = contribution.budget or 0
+    sentence = f"It needs {contribution.tokens:,} tokens; its budget is {budget:,}."
+    return LeftOut(contribution.key, "over_budget", sentence, contribution.tokens, budget)
 
 
 def place_of(contribution: Contribution) -> tuple[int, int, tuple[int, int, str, str]]:

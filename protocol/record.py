@@ -13,6 +13,7 @@ import msgspec
 
 from greenroom.protocol.command import By, Pick
 from greenroom.protocol.identity import CallId, MessageId, TurnId
+from greenroom.protocol.left_out import LeftOut
 from greenroom.protocol.prompt_checkpoint import KeptCheckpoint
 from greenroom.protocol.question import Answer, Asking
 from greenroom.protocol.receipt import End, ReceiptStatus
@@ -102,6 +103,8 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     decides (R77, R155)."""
     withdrawn: tuple[str, ...] = ()
     """Revisions of skills that are shown as withdrawn from this request on (R159)."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Notes that were due and are not told, since they came to more than their budget (R103)."""
 
 
 class EagerAsked(Record, tag="eager_asked", frozen=True):

@@ -29,7 +29,7 @@ def shaped(turn: TurnRecord, composition_of: Callable[[str], Composition]) -> Tu
             structs.replace(
                 use,
                 contributors=tuple(reaching(composition, with_person=turn.with_person)),
-                left_out=composition.left_out,
+                left_out=(*composition.left_out, *use.left_out),
             )
         )
     return structs.replace(

@@ -36,7 +36,8 @@ class KeptPromptUse(msgspec.Struct, frozen=True, omit_defaults=True):
     contributors: tuple[str, ...] = ()
     """``id@version`` of what of it reached the turn, in the order of sharing."""
     left_out: tuple[LeftOut, ...] = ()
-    """What was installed and did not come into it, with the figures (R103)."""
+    """What was installed and did not come into it, or was due and not told, with the figures
+    (R103)."""
     summarised_before: int = 0
     """Ordinal of the first user message behind a summary; what was told before it is sent no more.
     0: there is no summary."""

@@ -194,6 +194,36 @@ async def test_time_that_passed_again_is_told_again(stage: Stage) -> None:
         await check_requests(session, stage.model.requests)
 
 
+async def test_a_note_that_its_moment_makes_too_long_is_left_out(stage: Stage) -> None:
+    """R103, R151, P103: whole, and the turn record says so with figures; the rest is told."""
+    names = [f"skill-{number}" for number in range(30)]
+    stage.bound = tuple(names)
+    stage.plays("A", "B", "C")
+
+    def publish_all(body: str) -> None:
+        for name in names:
+            stage.skills.publish(name, body)
+
+    publish_all("One.")
+    told_of = structs.replace(PLANS, condition=VersionChanged(), text="{moved}.", budget=100)
+    short = structs.replace(told_of, id="short", text="Something moved.")
+    async with stage.host(workspace=declaring(stage, told_of, short)) as host:
+        session = await opened(host)
+        await session.ask("Hi")
+        publish_all("Two.")
+        await host.reload()
+        assert (await session.ask("Again")).end == "done"
+        assert "[platform note] Something moved." in told(stage)
+        assert sum("skills/skill-29" in words for words in told(stage)) == 1  # what is built in
+        turns = await session.turns().all()
+        assert [len(turn.left_out) for turn in turns] == [0, 1]
+        (left,) = turns[1].left_out
+        assert (left.contributor, left.why, left.budget) == ("plans@1", "over_budget", 100)
+        assert left.tokens > 100
+        assert f"{left.tokens:,} tokens" in left.sentence
+        await check_requests(session, stage.model.requests)
+
+
 def moved(world: World, now: int) -> World:
     """The same world at another moment."""
     return attrs.evolve(world, wall=lambda: now / 1_000)
