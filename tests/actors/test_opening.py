@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
+from msgspec import structs
 
 from greenroom.actors import Host, Session, Tool, Workspace, tool
 from greenroom.actors.admission import accept, admitted, checked
@@ -14,6 +15,7 @@ from greenroom.protocol.contributor import Declaration, EagerLoad, EagerRun, Tex
 from greenroom.protocol.event import EagerRunMade
 from greenroom.protocol.permission import Preset, PresetTable
 from greenroom.protocol.record import EagerBegun, EagerRan
+from greenroom.protocol.wording import CURRENT
 from tests.actors.stage import package
 from tests.actors.world import (
     AGENT,
@@ -125,7 +127,18 @@ async def test_conversations_of_one_agent_open_alike(stage: Stage) -> None:
     assert one[4] != two[4]
     assert b"1 times" in one[4]
     assert b"2 times" in two[4]
-    assert b"how often it was counted before" in one[0]  # R150
+    told = CURRENT.run_about.format(tool="count", about="how often it was counted before")
+    assert sent(stage.model.requests[0])[0][1].endswith(told)  # R150
+
+
+async def test_a_run_that_says_nothing_of_its_result_is_told_as_all_are(stage: Stage) -> None:
+    """R150, C18: the one sentence says that it was run when this conversation began."""
+    stage.plays("A")
+    async with hosting(stage, structs.replace(RUN, about="")) as host:
+        await (await opened(host)).ask("Hi")
+    assert sent(stage.model.requests[0])[0][1] == f"{CURRENT.note_label} {CURRENT.opening}"
+    assert "when this conversation began" in CURRENT.opening
+    assert "began" in CURRENT.run_about
 
 
 async def test_a_run_is_made_once_and_replayed(stage: Stage) -> None:

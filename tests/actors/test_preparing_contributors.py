@@ -16,6 +16,8 @@ from greenroom.actors.world import simulated
 from greenroom.protocol.agent import AgentDeclaration
 from greenroom.protocol.composition import Composition, decode_composition, opening_texts
 from greenroom.protocol.contributor import Declaration, personality, stance
+from greenroom.protocol.wording import CURRENT
+from tests.actors.stage import package
 from tests.actors.test_opening import by_the_host
 from tests.actors.world import AGENT, FULL, Stage, check_requests, conversation
 from tests.protocol.prompt_samples import load, note, run, text
@@ -97,6 +99,29 @@ async def test_a_text_of_each_placement_is_in_the_system_string(stage: Stage) ->
     shared = ada[: ada.index("Ada counts.")]
     assert ben.startswith(shared)
     assert nobody.startswith(shared)
+
+
+async def test_a_catalog_is_everyones_and_a_persons_own_is_theirs(stage: Stage) -> None:
+    """R63, R69: a line where it is shared most, and none twice; without a person only the first."""
+    stage.plays("Fine.", "Fine.")
+    given = AgentDeclaration(name=AGENT, prompt="You help.", available=("sum",))
+    made = Workspace.build(
+        agents=[given],
+        skills=[package("sum"), package("plan"), package("secret")],
+        persons=[Person(name="ada", skills=("sum", "plan"))],
+    )
+    async with stage.host(workspace=made) as host:
+        await first(host, "a", person="ada")
+        await first(host, "b")
+    hers, nobodys = (request.system for request in stage.model.requests)
+    shared, _, own = hers.partition(CURRENT.person_catalog_heading)
+    assert shared.count("skills/sum") == 1
+    assert "skills/plan" not in shared
+    assert own.count("skills/plan") == 1
+    assert "skills/sum" not in own
+    assert "skills/secret" not in hers
+    assert "skills/plan" not in nobodys
+    assert nobodys.count("skills/sum") == 1
 
 
 async def test_a_turn_that_nobody_asked_for_has_no_persons_text(stage: Stage) -> None:

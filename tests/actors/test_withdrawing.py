@@ -171,6 +171,32 @@ async def test_who_does_not_show_the_skill_is_left_alone(stage: Stage) -> None:
         await check_requests(session, stage.model.requests)
 
 
+async def test_only_the_skill_that_is_meant_is_withdrawn(stage: Stage) -> None:
+    """R159: another one that the same message picked, or the prompt holds, stays as it was."""
+    stage.skills.publish("refunds", WRONG)
+    stage.skills.publish("other", "Be kind.")
+    stage.skills.publish("bound", "Be brief.")
+    stage.bound = ("bound",)
+    stage.plays("One.", "Two.", "Three.")
+    async with stage.session() as session:
+        await session.ask("Refund.", skills=["refunds", "other"])
+        hold = await session._host.hold(skill="refunds", **WHY)
+        await withdrawn(session._host, hold)
+        await session.ask("Again.", skills=["bound"])
+        assert WRONG not in asked(stage)
+        assert "Be kind." in asked(stage)
+        assert asked(stage).count("[withdrawn]") == 1
+        (told,) = [r.withdrawn for r in _dispatched(stage, session) if r.withdrawn]
+        first = _dispatched(stage, session)[0].snapshot
+        assert first is not None
+        assert told == (first.skills[0].revision,)
+        await check_requests_of(session, stage)
+
+
+def _dispatched(stage: Stage, session: Session) -> list[Dispatched]:
+    return [record for record in records(stage, session) if isinstance(record, Dispatched)]
+
+
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_nothing_of_a_withdrawn_revision_is_read_back(
     stage: Stage, *, restarted: bool
@@ -213,6 +239,8 @@ async def test_a_skill_that_was_withdrawn_twice_is_shown_by_neither(stage: Stage
         told = asked(stage)
         assert ("First." in told, "Second." in told, "Third." in told) == (False, False, True)
         assert told.count("[withdrawn]") == 2
+        once = [name for record in _dispatched(stage, session) for name in record.withdrawn]
+        assert len(once) == len(set(once)) == 2
         await check_requests_of(session, stage)
         # The operator has put the first one back: it is withdrawn all the same.
         stage.skills.publish("refunds", "First.")
