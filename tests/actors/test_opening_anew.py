@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import pytest
+
+from greenroom.actors import Later, tool
 from greenroom.actors.importing import import_history
 from greenroom.actors.models.scripted import call
+from greenroom.actors.opening import NOT_YET
 from greenroom.protocol.contributor import EagerLoad, EagerRun, Text
 from greenroom.protocol.message import AssistantMessage, Message, UserMessage
 from greenroom.protocol.record import EagerRan
-from tests.actors.test_opening import LOAD, RUN, by_the_host, declared, hosting, space
+from tests.actors.test_opening import LOAD, RUN, by_the_host, counting, declared, hosting, space
 from tests.actors.world import AGENT, Stage, check_requests, opened, sent
 
 
@@ -134,6 +138,33 @@ async def test_a_reading_run_without_an_outcome_is_made_again(stage: Stage) -> N
         assert b"2 times" in stage.model.requests[0].messages.joined()
         await check_requests(session, stage.model.requests)
     assert seen == ["count"] * 2
+
+
+@pytest.mark.parametrize("why", ["it raises", "its result comes later"])
+async def test_a_run_that_fails_is_told_and_stands(stage: Stage, why: str) -> None:
+    """R146, R224, C17: an error result is its outcome; nobody is asked, and it is not run again."""
+    seen: list[str] = []
+
+    @tool(effect="read")
+    async def count() -> Later:
+        """Count."""
+        seen.append("count")
+        if why == "it raises":
+            raise LookupError("nothing to count")
+        return Later("Has somebody counted?")
+
+    stage.plays("A", "B")
+    for _ in range(2):
+        async with stage.host(workspace=space(RUN), tools=[count, *counting([])[1:]]) as host:
+            session = await opened(host)
+            assert (await session.ask("Hi")).end == "done"
+            assert await host.questions().all() == []
+            (ran,) = [r for r in session._reader.committed() if isinstance(r, EagerRan)]
+            assert ran.result.state == "failed"
+            await check_requests(session, stage.model.requests)
+    said = NOT_YET if why == "its result comes later" else "nothing to count"
+    assert [said in sent(request)[2][1] for request in stage.model.requests] == [True, True]
+    assert seen == ["count"]
 
 
 async def check_summaries(session: Any) -> None:
