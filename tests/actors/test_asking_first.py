@@ -202,6 +202,39 @@ async def test_nothing_is_run_before_all_of_it_is_answered(stage: Stage) -> None
         assert seen == ["count", "pay"]
 
 
+async def test_what_waits_is_read_back_without_what_was_answered_or_withdrawn(
+    stage: Stage,
+) -> None:
+    """R215, R161: over a restart, of two runs one of which was answered, for the message of now."""
+    seen: list[str] = []
+    tip: EagerRun = declared(EagerRun, "tip", tool="pay")
+    async with paying(stage, seen, "Hello.", runs=(PAY, tip)) as host:
+        session = await asked(host)
+        gone = await open_of(session)
+        assert await session.prompt("This rather", when="queue")
+        assert await session.recall(message_of_first(stage, session))
+        await until(session, "asking")
+        first, second = await open_of(session)
+        assert {first.id, second.id}.isdisjoint(each.id for each in gone)
+        assert (await host.answer(second, Deny("lee"))).id == second.id
+    async with paying(stage, seen, runs=(PAY, tip)) as host:
+        session = await host.session("ann")
+        assert (await session.state()).phase == "asking"
+        assert await open_of(session) == [first]
+        actor = await host._activated(session.id)
+        assert [each.question.id for each in actor.gateway.waits_for] == [first.id]
+        await host.answer(first, BY)
+        await until(session, "idle")
+        assert await conversation(session) == ["This rather", "Hello."]
+    assert seen == ["pay"]
+
+
+def message_of_first(stage: Stage, session: Session) -> MessageId:
+    """The message for which all that waits is asked."""
+    (message,) = {each.message for each in asked_first(records_of(stage, session))}
+    return message
+
+
 async def test_one_answer_counts_and_only_one_that_fits(stage: Stage) -> None:
     """R223: an answer of another kind is refused; of two at once the first stands."""
     seen: list[str] = []
