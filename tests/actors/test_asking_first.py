@@ -15,7 +15,7 @@ from greenroom.actors.questions import open_questions
 from greenroom.actors.world import simulated
 from greenroom.protocol.contributor import Declaration, EagerRun
 from greenroom.protocol.encoding import decode_records
-from greenroom.protocol.errors import Busy, InvalidInput, SaveFailed, StoreUnavailable
+from greenroom.protocol.errors import Busy, InvalidInput, SaveFailed, SessionLost, StoreUnavailable
 from greenroom.protocol.event import EagerRunMade, MessageRecalled, QuestionAsked, QuestionSettled
 from greenroom.protocol.identity import MessageId
 from greenroom.protocol.message import AssistantMessage, Message, UserMessage
@@ -254,6 +254,24 @@ async def test_one_answer_counts_and_only_one_that_fits(stage: Stage) -> None:
         assert given[0] == given[1]
         await until(session, "idle")
         assert seen == (["pay"] if given[0] == BY else [])
+
+
+async def test_a_former_holder_answers_nothing_first(stage: Stage) -> None:
+    """R209, R215: whoever holds the session now decides; the former one has lost it."""
+    seen: list[str] = []
+    async with paying(stage, seen, "Hello.") as host:
+        session = await asked(host)
+        question = await question_of(session)
+        async with hosting(stage, PAY, seen=seen, approved=("fee@1",)) as other:
+            again = await other.session("ann")
+            await again.set_title("Mine")  # claims it
+            with pytest.raises(SessionLost):
+                await host.answer(question, BY)
+            assert host.live(session.id) is None
+            assert await open_of(again) == [question]
+            assert (await other.answer(question, Deny("kim"))).answer == Deny("kim")
+            await until(again, "idle")
+    assert seen == []
 
 
 async def test_nobody_answers_in_time(stage: Stage, autojump_clock: MockClock) -> None:

@@ -1,5 +1,8 @@
 """Laws of the status of a kept prompt: current, or behind of what moved (R67)."""
 
+import pytest
+
+from greenroom.actors import preparing
 from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.movement import Moved
 from tests.actors.stage import agent, package, workspace
@@ -68,6 +71,20 @@ async def test_a_passive_session_is_asked_without_being_woken() -> None:
         on.host.passivate(actor)
         assert (await session.kept_prompt_status()).is_current
         assert on.host.live(session.id) is None
+
+
+async def test_what_would_be_composed_now_is_remembered_up_to_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """R67: it is composed once for all that would get the same, and for so many at most."""
+    monkeypatch.setattr(preparing, "CURRENT_MAX", 2)
+    async with staged(*"ABCD") as on:
+        current = on.host.services.current
+        for number, person in enumerate(("ada", "ada", "ben", "cat")):
+            session = await on.session(f"s{number}", person=person)
+            await session.ask("Hi")
+            assert (await session.kept_prompt_status()).is_current
+            assert len(current) == (1, 1, 2, 1)[number]
 
 
 def _names(moved: tuple[Moved, ...]) -> list[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from greenroom.protocol.composition import Composition
 from greenroom.protocol.contributor import ToolFacts
 from greenroom.protocol.eager import Given
@@ -30,6 +32,25 @@ def test_nothing_moved_between_equal_prompts() -> None:
     assert movement == Movement()
     assert movement.is_current
     assert movement.ids == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"extra": (text("money"), run("clock"), note("hours"), text("tone"))}),
+        ({}, {"extra": (text("money"), run("clock"))}),
+        ({}, {"bound": (skill("alpha"), skill("zeta", "Otherwise."))}),
+        ({}, {"bound": (skill("zeta"), skill("alpha"))}),
+    ],
+    ids=["came", "went", "changed", "another order"],
+)
+def test_whatever_moved_alone_leaves_a_prompt_behind(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """R67: each way by itself, and back again."""
+    one, other = made(**before), made(**after)
+    assert not moved_between(one, other).is_current
+    assert not moved_between(other, one).is_current
 
 
 def test_each_thing_that_moved_is_named_with_its_versions() -> None:
