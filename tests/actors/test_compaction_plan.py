@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from greenroom.actors import Policy, Session
 from greenroom.actors.committing import preset_now
+from greenroom.actors.compaction_plan import Plan, Wanted, planned
 from greenroom.actors.importing import import_history
 from greenroom.actors.models.port import SessionInfo
 from greenroom.actors.models.scripted import Scripted, call
@@ -81,6 +83,26 @@ async def test_a_new_prompt_may_eat_up_what_a_summary_saves(stage: Stage) -> Non
             await session.compact()
         assert len(summaries(stage.model)) == 2
         assert compactions(stage, session) == []
+
+
+async def test_a_request_of_the_same_length_is_not_smaller(stage: Stage) -> None:
+    """R109: by one token it is; and where the request did not fit, that is not enough."""
+    async with long(stage) as session:
+        actor = await session._host._activated(session.id)
+        info = SessionInfo(session.id, AGENT, None)
+        plan = await planned(actor, Wanted("asked", stage.model, info, with_person=False))
+        assert isinstance(plan, Plan)
+        after = plan.after("A summary.")
+        assert not structs.replace(plan, measured=after).serves("A summary.")
+        assert structs.replace(plan, measured=after + 1).serves("A summary.")
+        wanted = structs.replace(plan.wanted, why="no_room")
+        needed = structs.replace(plan, measured=after + 1, wanted=wanted)
+        variant = plan.part.variant
+        exactly = after + variant.budget.reserve + variant.budget.safety
+        for window, serves in ((exactly, True), (exactly - 1, False)):
+            budget = structs.replace(variant.budget, window=window)
+            part = structs.replace(plan.part, variant=structs.replace(variant, budget=budget))
+            assert structs.replace(needed, part=part).serves("A summary.") is serves
 
 
 async def test_a_new_prompt_may_not_hide_that_a_summary_is_longer(stage: Stage) -> None:

@@ -7,7 +7,8 @@ import pytest
 from greenroom.protocol.composition import Composition
 from greenroom.protocol.contributor import ToolFacts
 from greenroom.protocol.eager import Given
-from greenroom.protocol.movement import Moved, Movement, moved_between
+from greenroom.protocol.movement import Moved, Movement, moved_between, told
+from greenroom.protocol.wording import CURRENT
 from tests.protocol.prompt_samples import composition, load, note, run, skill, summary, text
 
 GIVEN = Given(tools={"look": ToolFacts("read"), "rows": ToolFacts("read", on_demand=True)})
@@ -78,6 +79,7 @@ def test_each_thing_that_moved_is_named_with_its_versions() -> None:
     assert movement.removed == (Moved("contributor", "clock", "1", ""),)
     assert movement.ids == {"skills/alpha", "money", "hours", "tone", "tables", "clock"}
     assert not movement.is_current
+    assert not movement.reordered
 
 
 def test_what_is_built_in_moves_alike() -> None:
@@ -128,3 +130,22 @@ def test_one_version_may_say_something_else() -> None:
     known = Given(tools=GIVEN.tools, most_called=("rows",))
     movement = moved_between(made(extra=usage), made(extra=usage, given=known))
     assert movement.changed == (Moved("contributor", "usage", "1", "1"),)
+
+
+def test_a_movement_is_told_in_words() -> None:
+    """R69, R151: what changed, came and went; of another order alone that it is another."""
+    movement = moved_between(
+        made(), made(bound=(skill("zeta", "Otherwise."), skill("new")), catalog=())
+    )
+    words = told(movement, CURRENT)
+    places = [
+        words.index(template.format(what="skill", name=f"skills/{name}"))
+        for template, name in (
+            (CURRENT.moved_changed, "zeta"),
+            (CURRENT.moved_added, "new"),
+            (CURRENT.moved_removed, "alpha"),
+        )
+    ]
+    assert places == sorted(places)
+    other = moved_between(made(), made(bound=(skill("zeta"), skill("alpha"))))
+    assert told(other, CURRENT) == CURRENT.moved_order
