@@ -203,6 +203,23 @@ def test_equal_policy_has_one_name_and_is_read_back(
     assert decode_commitment(encode_commitment(one)) == one
 
 
+def test_a_list_of_hosts_is_one_however_it_is_written() -> None:
+    """R77, R155: its order, and what stands in it twice, is no policy."""
+    one = under(egress=Egress(("a.example", "*.b.example")))
+    again = under(egress=Egress(("*.b.example", "a.example", "*.b.example")))
+    assert encode_commitment(one) == encode_commitment(again)
+
+
+def test_a_reason_is_told_once() -> None:
+    """R155, R156: who is refused alike by several gates is told once, and nothing of what allows."""
+    some = [gate(where={"currency": at}, reason="Not today.") for at in ("eur", Like("e*"))]
+    allowed = gate("allow", reason="Why not.")
+    verdict = decide_call(under(*some, allowed), REFUND, {})
+    assert verdict.decision == "refuse"
+    assert verdict.reason.count("Not today.") == 1
+    assert "Why not." not in verdict.reason
+
+
 def test_other_policy_has_another_name() -> None:
     """R77: also where only the preset's own table changed under the same id (P143)."""
     some = [
