@@ -211,7 +211,7 @@ async def test_what_waits_is_read_back_without_what_was_answered_or_withdrawn(
     async with paying(stage, seen, "Hello.", runs=(PAY, tip)) as host:
         session = await asked(host)
         gone = await open_of(session)
-        assert await session.prompt("This rather", when="queue")
+        await session.prompt("This rather", when="queue")
         assert await session.recall(message_of_first(stage, session))
         await until(session, "asking")
         first, second = await open_of(session)

@@ -211,7 +211,7 @@ def test_a_list_of_hosts_is_one_however_it_is_written() -> None:
 
 
 def test_a_reason_is_told_once() -> None:
-    """R155, R156: who is refused alike by several gates is told once, and nothing of what allows."""
+    """R155, R156: refused alike by several gates, one is told once, and nothing of what allows."""
     some = [gate(where={"currency": at}, reason="Not today.") for at in ("eur", Like("e*"))]
     allowed = gate("allow", reason="Why not.")
     verdict = decide_call(under(*some, allowed), REFUND, {})
