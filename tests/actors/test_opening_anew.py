@@ -3,12 +3,17 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from greenroom.actors import Later, tool
+from greenroom.actors.compaction_plan import Plan, Wanted, planned
 from greenroom.actors.importing import import_history
+from greenroom.actors.models.port import SessionInfo
 from greenroom.actors.models.scripted import call
 from greenroom.actors.opening import NOT_YET
 from greenroom.protocol.contributor import EagerLoad, EagerRun, Text
+from greenroom.protocol.encoding import encode_message
+from greenroom.protocol.errors import OverBudget
 from greenroom.protocol.message import AssistantMessage, Message, UserMessage
 from greenroom.protocol.record import EagerRan
 from tests.actors.test_opening import LOAD, RUN, by_the_host, counting, declared, hosting, space
@@ -99,6 +104,31 @@ async def test_an_imported_conversation_may_begin_with_its_compaction(stage: Sta
         assert first.startswith("[platform note]")
         assert seen == ["count"]
         await check_summaries(session)
+
+
+async def test_an_opening_takes_up_room_behind_a_summary_too(stage: Stage) -> None:
+    """R104, R109, P092: what is kept whole has to fit beside it; where it does not, it is named."""
+    stage.plays("A", "B")
+    words = declared(Text, "words", text="Mind this. " * 1_000, budget=5_000)
+    async with hosting(stage, words) as host:
+        session = await opened(host)
+        await session.ask("one " * 4_000)
+        await session.ask("two")
+        actor = await host._activated(session.id)
+        wanted = Wanted(
+            "asked", stage.model, SessionInfo(session.id, AGENT, None), with_person=False
+        )
+        asked = await planned(actor, wanted)
+        assert isinstance(asked, Plan)
+        room = asked.part.variant.budget.room
+        needed = structs.replace(wanted, why="no_room")
+        fits, does_not = (
+            structs.replace(needed, behind=(encode_message(UserMessage("x" * 3 * (room - left))),))
+            for left in (5_000, 2_000)
+        )
+        assert isinstance(await planned(actor, fits), Plan)
+        with pytest.raises(OverBudget, match="The newest turn takes"):
+            await planned(actor, does_not)
 
 
 async def test_what_the_host_begins_opens_with_nothing_of_a_person(stage: Stage) -> None:
