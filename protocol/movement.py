@@ -5,7 +5,8 @@ is told by id and version: for a status, and for the note that something changed
 """
 
 import hashlib
-from typing import Literal, TypeAlias
+from itertools import accumulate
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -13,6 +14,8 @@ from greenroom.protocol.composition import Composition
 from greenroom.protocol.contributor import Declaration
 from greenroom.protocol.wording import Wording, one_line
 
+TOLD_BYTES_MAX: Final = 2_000
+"""Of what moved, in the words of a note."""
 What: TypeAlias = Literal["skill", "contributor", "part"]
 
 
@@ -69,7 +72,10 @@ def moved_between(kept: Composition, now: Composition) -> Movement:
 
 
 def told(movement: Movement, wording: Wording) -> str:
-    """What moved, in words, for a note (R69, R151)."""
+    """What moved, in words, for a note; of very much the first, and how much more (R69, R151).
+
+    So that a note of it keeps to its budget, whatever was edited (R103).
+    """
     parts = [
         template.format(what=one.what, name=one_line(one.id))
         for template, moved in (
@@ -79,7 +85,10 @@ def told(movement: Movement, wording: Wording) -> str:
         )
         for one in moved
     ]
-    return "; ".join(parts) or wording.moved_order
+    sizes = accumulate(len(f"{part}; ".encode()) for part in parts)
+    named = max(1, sum(size <= TOLD_BYTES_MAX for size in sizes))
+    more = [wording.moved_more.format(count=len(parts) - named)] if len(parts) > named else []
+    return "; ".join([*parts[:named], *more]) or wording.moved_order
 
 
 class _Part(msgspec.Struct, frozen=True):

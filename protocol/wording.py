@@ -100,6 +100,8 @@ class Wording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The system string of a request for a title (R95)."""
     typed: str = "The first words of the conversation:\n{words}"
     """Its one message: what was typed, so that no text of it can end early."""
+    moved_more: str = "and {count:,} more"
+    """Behind what is told of very much that moved."""
 
 
 _V1: Final = Wording(

@@ -7,7 +7,7 @@ import pytest
 from greenroom.protocol.composition import Composition
 from greenroom.protocol.contributor import ToolFacts
 from greenroom.protocol.eager import Given
-from greenroom.protocol.movement import Moved, Movement, moved_between, told
+from greenroom.protocol.movement import TOLD_BYTES_MAX, Moved, Movement, moved_between, told
 from greenroom.protocol.wording import CURRENT
 from tests.protocol.prompt_samples import composition, load, note, run, skill, summary, text
 
@@ -149,3 +149,18 @@ def test_a_movement_is_told_in_words() -> None:
     assert places == sorted(places)
     other = moved_between(made(), made(bound=(skill("zeta"), skill("alpha"))))
     assert told(other, CURRENT) == CURRENT.moved_order
+
+
+def test_of_very_much_that_moved_the_first_is_told_and_how_much_more() -> None:
+    """R69, R103: the note keeps to its budget, whatever was edited."""
+    many = tuple(skill(f"skill-{number:04}") for number in range(500))
+    words = told(moved_between(made(), made(bound=many)), CURRENT)
+    assert len(words.encode()) < TOLD_BYTES_MAX + 100
+    first, *_, last = words.split("; ")
+    assert "was added" in first
+    assert last.startswith("and ")
+    movement = moved_between(made(), made(bound=many))
+    moved = len(movement.changed) + len(movement.added) + len(movement.removed)
+    assert int(last.split()[1]) + words.count("; ") == moved
+    long = told(moved_between(made(), made(bound=(skill("x" * 3_000),))), CURRENT)
+    assert "x" * 100 in long
