@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from greenroom.actors.pending import raised
+from greenroom.actors.pending import Obstacle, raised
 from greenroom.protocol.errors import SaveFailed, SessionLost
 from greenroom.protocol.phase import Phase, Step
 
@@ -37,17 +37,22 @@ async def flush(actor: "SessionActor") -> None:
 async def _flush(actor: "SessionActor") -> None:
     if not actor.pending:
         # A dispatch failed and nothing was kept of it: an empty commit shows that the store
-        # takes writes again before the queue goes on (R85, R205).
-        actor.pending.keep(actor.seal([]))
+        # takes writes again before the queue goes on (R85, R205). A title or a recall may be on
+        # its way meanwhile: it is sealed behind that, and not beside it (R91).
+        _check(actor, await actor.commit([]).get_shielded())
     while actor.pending:
-        error = await actor.save(actor.pending.first).get_shielded()
-        if isinstance(error, SessionLost):
-            actor.lose(error)
-            raise error
-        if error is not None:
-            actor.step(Step.SAVE_FAILED)
-            cause = raised(error)
-            sentence = f"The session {actor.id} cannot be saved yet: {cause.sentence}"
-            raise SaveFailed(sentence, session=str(actor.id)) from cause
+        _check(actor, await actor.save(actor.pending.first).get_shielded())
         actor.pending.written()
     actor.step(Step.FLUSHED)
+
+
+def _check(actor: "SessionActor", obstacle: Obstacle | None) -> None:
+    """Raise what kept a commit from being written, if something did."""
+    if isinstance(obstacle, SessionLost):
+        actor.lose(obstacle)
+        raise obstacle
+    if obstacle is not None:
+        actor.step(Step.SAVE_FAILED)
+        cause = raised(obstacle)
+        sentence = f"The session {actor.id} cannot be saved yet: {cause.sentence}"
+        raise SaveFailed(sentence, session=str(actor.id)) from cause
