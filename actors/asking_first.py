@@ -36,7 +36,7 @@ async def settle_first(actor: "SessionActor", name: str, answer: Answer) -> Ques
         StoreUnavailable: it was not kept; the question is as open as before.
         SessionLost: somebody else holds the session by now.
     """
-    asked = next((one for one in actor.gateway.waits_for if one.question.id == name), None)
+    asked = next((one for one in actor.gateway.asked if one.question.id == name), None)
     if asked is None:
         return None
     if not fits(asked.question.kind, answer):
@@ -54,7 +54,7 @@ def without(
     actor: "SessionActor", questions: Sequence[str]
 ) -> tuple[Header, frozenset[tuple[str, str]]]:
     """Header and terms of a session once these questions do not wait any more."""
-    left = [one.question for one in actor.gateway.waits_for if one.question.id not in questions]
+    left = [one.question for one in actor.gateway.asked if one.question.id not in questions]
     header = actor.header if left else structs.replace(actor.header, parked=None)
     return header, terms_with(actor, header, left)
 

@@ -129,7 +129,8 @@ def keeps_still(actor: "SessionActor") -> bool:
 
 def _waits_to_open(actor: "SessionActor") -> bool:
     """Whether its first turn waits until the runs of its opening are approved (R215)."""
-    waits = bool(actor.gateway.waits_for)
+    # While an answer or a recall is on its way to disk it is not known yet what waits.
+    waits = bool(actor.gateway.waits_for) or actor.answering is not None
     if waits and actor.phase is Phase.IDLE:
         actor.step(Step.ASK)
     elif not waits and actor.phase is Phase.ASKING:

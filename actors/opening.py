@@ -19,11 +19,12 @@ from greenroom.actors.committing import commit
 from greenroom.actors.context import context_of
 from greenroom.actors.kept_prompt import Kept
 from greenroom.actors.models.port import SessionInfo
-from greenroom.actors.pending import Obstacle, raised
+from greenroom.actors.pending import Obstacle, Sealed, raised
 from greenroom.actors.surroundings import TurnSurroundings
 from greenroom.actors.terms import terms_with
 from greenroom.actors.tool import ToolContext
 from greenroom.actors.tools import Finished, Ticket, Toolbox, blobs_of
+from greenroom.actors.waiting import Slot
 from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.encoding import decode_records, encode_message, encode_sorted
 from greenroom.protocol.errors import Busy
@@ -166,10 +167,17 @@ async def _ask(opening: Opening, waiting: Sequence[_Due]) -> None:
     )
     header = structs.replace(actor.header, parked=actor.number)
     terms = terms_with(actor, header, [one.question for one in asked])
-    obstacle = await actor.commit(asked, header, terms=terms).get_shielded()
-    if obstacle is not None:
+    slot: Slot[Obstacle | None] = Slot()
+
+    def judged(_: Sealed, obstacle: Obstacle | None) -> None:
+        # Whoever reads of a question may answer it, also before its message is back in the queue.
+        if obstacle is None:
+            actor.gateway.asked = asked
+        slot.put(obstacle)
+
+    actor.commit(asked, header, terms=terms, then=judged)
+    if (obstacle := await slot.get_shielded()) is not None:
         raise raised(obstacle)
-    actor.gateway.asked = asked
 
 
 def _asking(opening: Opening, ticket: Ticket, expires: int | None) -> Asking:

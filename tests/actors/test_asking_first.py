@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,7 +27,15 @@ from greenroom.protocol.telling import events_of
 from tests.actors.asked import is_indexed, let_go, open_of, records_of
 from tests.actors.test_answering_late import JUMPS, by_the_clock
 from tests.actors.test_opening import declared, hosting
-from tests.actors.world import AGENT, FULL, Stage, check_requests, conversation, sent
+from tests.actors.world import (
+    AGENT,
+    FULL,
+    Stage,
+    check_requests,
+    conversation,
+    is_commit,
+    sent,
+)
 
 PAY: EagerRun = declared(EagerRun, "fee", tool="pay")
 CLOCK: EagerRun = declared(EagerRun, "clock", tool="count")
@@ -107,6 +116,59 @@ def told_of(stage: Stage, session: Session) -> list[type]:
         for event in events_of(session.id, "i", entry.number, decode_records(entry.records))
     ]
     return [kind for kind in told if kind in _OF_IT]
+
+
+KEYS = [str(number) for number in range(8)]
+"""So many sessions, where it is left to the loop whose task goes on first."""
+
+
+async def test_a_question_is_answered_as_soon_as_somebody_hears_of_it(stage: Stage) -> None:
+    """R215, R223: also while its message is on the way back into the queue."""
+    seen: list[str] = []
+    async with paying(stage, seen, *["Hello."] * len(KEYS)) as host:
+
+        async def answers(session: Session) -> None:
+            async for event in session.events():
+                if isinstance(event, QuestionAsked):
+                    assert (await host.answer(event.question, BY)).answer == BY
+                    return
+
+        for key in KEYS:
+            session = await host.session(key, agent=AGENT)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(answers, session)
+                await wait_all_tasks_blocked()
+                assert (await session.ask("Hi")).end == "done"
+            assert not is_indexed(stage, session)
+        assert seen == ["pay"] * len(KEYS)
+
+
+async def test_a_recall_that_fails_leaves_message_and_question(stage: Stage) -> None:
+    """R127, R215, R223: nothing behind it begins, or asks, before it is known what stands."""
+    seen: list[str] = []
+    async with paying(stage, seen, *["Hello.", "Again."] * len(KEYS)) as host:
+        for key in KEYS:
+            session = await asked(host, key=key)
+            question, begun = await question_of(session), message_of(stage, session)
+            stage.fails(lambda operation: is_commit(operation) and bool(operation.consumed))
+            stage.memory.faults.hold()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(fails_to_recall, session, begun)
+                await wait_all_tasks_blocked()
+                nursery.start_soon(partial(session.prompt, "Second", when="queue"))
+                await wait_all_tasks_blocked()
+                stage.memory.faults.release()
+            await wait_all_tasks_blocked()
+            assert [one.id for one in await open_of(session)] == [question.id]
+            await host.answer(question, BY)
+            await until(session, "idle")
+            assert await conversation(session) == ["Hi", "Hello.", "Second", "Again."]
+        assert seen == ["pay"] * len(KEYS)
+
+
+async def fails_to_recall(session: Session, message: MessageId) -> None:
+    with pytest.raises(SaveFailed):
+        await session.recall(message)
 
 
 async def test_a_message_that_is_recalled_takes_the_question_with_it(stage: Stage) -> None:
