@@ -12,8 +12,8 @@ foot       how many of each, and SHA-256 over all lines before, each with its ne
 Commits are numbered from 1, contents stand in the order of their digests. So there is one way to
 write a session down, and a file that was cut off, altered or put together anew is told by its line.
 What it tells is the session's own: exporting it twice gives the same bytes, and so does exporting
-what was imported, but where the session knew of withdrawals, which are a store's. No credential is
-in it, since none is stored (R198).
+what was imported, but where the session knew of withdrawals or recompositions, which are a store's.
+No credential is in it, since none is stored (R198).
 """
 
 import hashlib
@@ -42,10 +42,13 @@ _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Withdrawals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many of a store's withdrawals of skills a session knew of (R159)."""
+    """How many of a store's withdrawals of skills a session knew of (R159).
+
+    It is told of one that knew of recompositions too: which of those is in its header (R239).
+    """
 
     store: str
-    """The incarnation of the store: in another one the number says nothing."""
+    """The incarnation of the store: in another one the numbers say nothing."""
     known: int
 
 
@@ -140,13 +143,14 @@ def head_of(session: SessionId, header: Header, store: str) -> Head:
     """The head of an export of that session, from the store of that incarnation."""
     told = dict(zip(_FIELDS, msgspec.to_builtins(header), strict=True))
     kept = {name: value for name, value in told.items() if name not in _OF_ITS_STORE}
+    knew = header.withdrawals or header.recompositions
     return Head(
         format=FORMAT,
         version=VERSION,
         records=FORMAT_VERSION,
         session=session,
         header=kept,
-        withdrawals=Withdrawals(store, header.withdrawals) if header.withdrawals else None,
+        withdrawals=Withdrawals(store, header.withdrawals) if knew else None,
     )
 
 

@@ -55,6 +55,19 @@ async def versions_of(on: Stage) -> dict[str, str]:
 # --- who is composed anew, and when ---------------------------------------------------------------
 
 
+async def test_a_copy_in_the_same_store_is_as_far_as_its_original() -> None:
+    """R239, R191: it was composed anew already; what was installed since is not for it."""
+    async with open_memory() as store, opened(store) as on:
+        session = await on.session("ann")
+        await session.ask("Hi.")
+        await on.host.recompose(contributor="money", **WHY)
+        await session.ask("Hi.")
+        lines = await session.export().all()
+        await on.host.reload(work("2"))
+        await (await on.host.import_session("ben", lines)).ask("Hi.")
+        assert await versions_of(on) == {"ann": "1", "ben": "1"}
+
+
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_those_that_are_concerned_are_composed_anew_once(*, restarted: bool) -> None:
     """R239: before their next dispatch, live or passive; no other session is touched."""
