@@ -36,6 +36,8 @@ from greenroom.protocol.refusal import BadExport, ExportTooNew
 VERSION: Final = 1
 """Of the lines; a reader refuses a higher one by name."""
 FORMAT: Final = "greenroom session"
+NUMBER_MAX: Final = 2**53
+"""What a session counts stays below it: each reader of JSON reads it, and more can be added."""
 _KEY_DIGEST_BYTES: Final = 16
 _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 """NUL as JSON can say it: what no text of a store has (R194)."""
@@ -160,7 +162,11 @@ def _header_of(told: Mapping[str, Any]) -> Header:
     missing = sorted(_NEEDED - told.keys())
     if unknown or missing:
         raise ValueError(", ".join([*unknown, *missing]))
-    return msgspec.convert(list({**_USUAL, **told}.values()), Header)
+    header = msgspec.convert(list({**_USUAL, **told}.values()), Header)
+    numbers = (*structs.astuple(header), *structs.astuple(header.usage))
+    if any(type(each) is int and abs(each) > NUMBER_MAX for each in numbers):
+        raise ValueError("a number that is too large")
+    return header
 
 
 # --- writing --------------------------------------------------------------------------------------

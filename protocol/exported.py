@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from greenroom.protocol.encoding import decode
 from greenroom.protocol.errors import GreenroomError, StoreTooNew
-from greenroom.protocol.export_lines import Exported, read_export
+from greenroom.protocol.export_lines import NUMBER_MAX, Exported, read_export
 from greenroom.protocol.gate import decode_commitment
 from greenroom.protocol.header import Header
 from greenroom.protocol.identity import SessionId
@@ -104,6 +104,8 @@ def _check_records(records: Sequence[AnyRecord], header: Header) -> None:
     tally = Tally(records)
     if tally.open_turn is not None:
         _refuse(f"has a turn that is not over: {tally.open_turn.turn:,}.")
+    if tally.turns > NUMBER_MAX:
+        _refuse(f"has a turn of the number {tally.turns}.")
     check_anchors(tally.snapshots, tally.users)
 
 

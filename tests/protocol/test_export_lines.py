@@ -160,6 +160,9 @@ def test_what_no_export_tells_is_refused_though_its_foot_fits(line: bytes, told:
         (b'"agent":"support",', b""),
         (b'"users":1', b'"users":1,"later":1'),
         (b'"users":1', b'"users":1,"open_turn":1'),
+        (b'"users":1', b'"users":%d' % 2**70),
+        (b'"users":1', b'"users":%d' % -(2**70)),
+        (b'"input":3', b'"input":%d' % (2**53 + 1)),
         (b'"format":"greenroom session"', b'"format":"another"'),
     ],
 )
