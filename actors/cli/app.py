@@ -28,6 +28,7 @@ from greenroom.actors.cli.running import run
 from greenroom.actors.cli.schema import schema_text
 from greenroom.actors.cli.streams import OutputLost
 from greenroom.actors.cli.words import console, stamp
+from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.identity import DEFAULT_TENANT
 from greenroom.protocol.question import Allow, Answer, Deny, Failure, Result
 
@@ -65,8 +66,8 @@ def run_command(arguments: list[str]) -> int:
         sys.stdout.flush()
     except CycloptsError:
         return USAGE
-    except OutputLost as lost:
-        return told(lost)
+    except (OutputLost, GreenroomError) as error:
+        return told(error)
     return result if isinstance(result, int) else 0
 
 

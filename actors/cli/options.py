@@ -33,6 +33,10 @@ class Stored(Common):
     ] = None
     tenant: Annotated[str, Parameter(help="Whose sessions.")] = DEFAULT_TENANT
 
+    def __attrs_post_init__(self) -> None:
+        # Here for all commands: bytes that are no UTF-8 come as halves of characters (R194).
+        check_name(self.tenant, "tenant")
+
     @property
     def path(self) -> Path:
         """The store's folder."""
@@ -80,7 +84,6 @@ class Meant:
             raise BadOption("--label is NAME=VALUE.")
         named = attrs.asdict(self, filter=attrs.filters.exclude("label"))
         labels = {name: value for name, _, value in pairs}
-        check_name(tenant, "tenant")
         return check_filter(DEFAULT_LIMITS, tenant, labels=labels, **named)
 
 

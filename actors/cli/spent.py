@@ -2,12 +2,12 @@
 
 from rich.console import Console
 
+from greenroom.actors.border import check_names
 from greenroom.actors.cli.looking import open_reading, print_json
 from greenroom.actors.cli.options import Stored as Options
 from greenroom.actors.cli.rows import INDENT, key_shown, print_rows, told
 from greenroom.actors.cli.words import counted, plain
 from greenroom.actors.spending import SpendReport, spend_in
-from greenroom.protocol.identity import check_text
 from greenroom.protocol.limits import DEFAULT_LIMITS
 from greenroom.protocol.reckoning import ContributorSpend, Outcomes
 
@@ -21,7 +21,7 @@ async def spend(
     as_json: bool = False,
 ) -> int:
     """Print what each version of a contributor spent; of one, its turns beside the others (R78)."""
-    check_text(options.tenant, "tenant", DEFAULT_LIMITS.name_bytes_max)
+    check_names(DEFAULT_LIMITS, agent=agent)
     async with open_reading(options) as store:
         report = await spend_in(store, options.tenant, agent, None)
     chosen = [each for each in report.contributors if _is(each.contributor, contributor)]

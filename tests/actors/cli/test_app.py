@@ -141,7 +141,14 @@ def test_debug_shows_where_an_error_came_from(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("show", "\udcff"), ("request", "\udcff", "1"), ("sessions", "--tenant", "\udcff")],
+    [
+        ("show", "\udcff"),
+        ("request", "\udcff", "1"),
+        ("sessions", "--tenant", "\udcff"),
+        ("questions", "--tenant", "\udcff"),
+        ("export", "a", "--tenant", "\udcff"),
+        ("spend", "--agent", "\udcff"),
+    ],
 )
 def test_a_key_that_is_no_text_is_told_in_a_sentence(
     tmp_path: Path, arguments: tuple[str, ...]
