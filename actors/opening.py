@@ -82,8 +82,10 @@ class _Due(msgspec.Struct, frozen=True):
     ticket: Ticket
     begun: bool
     """It was begun before and nothing is known of it: it is not begun again."""
+    asked: Asking | None
+    """Its question as it was put, and so what an approval of it is good for (R161)."""
     answer: Answered | None
-    """What was said to its question."""
+    """What was said to that."""
 
     @property
     def waits(self) -> bool:
@@ -120,14 +122,15 @@ def _due(opening: Opening, runs: Sequence[EagerRun]) -> list[_Due]:
     records = _records(opening.actor.services.store, opening.actor.id)
     made = {r.contributor.rpartition("@")[0] for r in records if isinstance(r, EagerRan)}
     begun = {r.contributor for r in records if isinstance(r, EagerBegun)}
+    asked = {r.question.id: r.question for r in records if isinstance(r, EagerAsked)}
     answers = {r.question: r for r in reversed(records) if isinstance(r, Answered)}
     commitment = commit(opening.actor, opening.kept).commitment
     due = []
     for run in runs:
         if run.id not in made:
             ticket = _ticket(opening, run, commitment)
-            answer = answers.get(_question(opening, ticket))
-            due.append(_Due(run, ticket, run.key in begun, answer))
+            name = _question(opening, ticket)
+            due.append(_Due(run, ticket, run.key in begun, asked.get(name), answers.get(name)))
     return due
 
 
@@ -190,7 +193,7 @@ async def _run(opening: Opening, due: _Due) -> None:
     """Make one run, through the door, and commit what came of it."""
     actor, run, call = opening.actor, due.run, due.ticket.call
     door, now = actor.services.door, actor.services.world.now
-    ticket = due.ticket if due.answer is None else _answered(opening, due.ticket, due.answer)
+    ticket = _answered(opening, due)
     if due.begun:
         finished = door.finished(call.id, UNKNOWN, "unknown")
     elif isinstance(ticket, Finished):
@@ -205,10 +208,16 @@ async def _run(opening: Opening, due: _Due) -> None:
     await _commit(actor, _record(opening, run, call, finished), (finished,))
 
 
-def _answered(opening: Opening, ticket: Ticket, answer: Answered) -> Ticket | Finished:
-    """What an answer makes of a run: it is looked at again now, like a model's call (R157)."""
-    asking = _asking(opening, ticket, None) if ticket.tool is not None else None
-    allowed = None if asking is None else granted(ticket, asking, answer.answer)
+def _answered(opening: Opening, due: _Due) -> Ticket | Finished:
+    """What an answer makes of a run: it is looked at again now, like a model's call (R157).
+
+    Also whether it is the call that was asked about: a version of a contributor may have come with
+    other arguments since.
+    """
+    ticket, answer = due.ticket, due.answer
+    if answer is None or due.asked is None:
+        return ticket
+    allowed = granted(ticket, due.asked, answer.answer)
     if allowed is not None:
         return allowed
     return decided(opening.actor.services.door, ticket.call.id, answer) or ticket
