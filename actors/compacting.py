@@ -166,7 +166,9 @@ async def _recompose(actor: "SessionActor") -> bool:
         return False  # the first turn composes it, with what stands there then
     services, model = actor.services, _model_of(actor).name
     ran = made_runs(services.store, actor.id)
-    composed = await compose(services, actor.header, actor.instructions, model, ran=ran)
+    composed = await compose(
+        services, actor.id.tenant, actor.header, actor.instructions, model, ran=ran
+    )
     return await _take(actor, composed)
 
 

@@ -175,6 +175,7 @@ async def planned(actor: "SessionActor", wanted: Wanted) -> Plan | Composed:
     withdrawn = withdrawn_from(actor, withdrawals)
     composed = wanted.composed or await compose(
         actor.services,
+        actor.id.tenant,
         actor.header,
         actor.instructions,
         wanted.model.name,

@@ -198,9 +198,11 @@ async def _composed(
         return await composed_first(actor, model, info, message)
     if anew:
         ran = made_runs(services.store, actor.id)
-        return await compose(services, header, actor.instructions, model.name, ran=ran)
+        return await compose(
+            services, actor.id.tenant, header, actor.instructions, model.name, ran=ran
+        )
     opened = before.composition
-    return await compose(services, header, actor.instructions, model.name, opened)
+    return await compose(services, actor.id.tenant, header, actor.instructions, model.name, opened)
 
 
 async def composed_first(
@@ -216,6 +218,7 @@ async def composed_first(
     services = actor.services
     composed = await compose(
         services,
+        actor.id.tenant,
         actor.header,
         actor.instructions,
         model.name,

@@ -103,7 +103,11 @@ async def _behind(actor: "SessionActor", kept: Kept) -> Movement | None:
     """What the kept prompt is behind of; None: nothing, or nothing that can be known now."""
     try:
         now = await composed_now(
-            actor.services, actor.header, actor.instructions, kept.composition.model
+            actor.services,
+            actor.id.tenant,
+            actor.header,
+            actor.instructions,
+            kept.composition.model,
         )
     except GreenroomError:
         # The workspace cannot give what it declares: no reason to keep a turn from running.

@@ -39,7 +39,9 @@ async def status_of(
     """
     check_loop()
     model = services.model(header.model or services.agent(header.agent).model)
-    now = (await composed_now(services, header, instructions, model.name)).composition
+    now = (
+        await composed_now(services, session.tenant, header, instructions, model.name)
+    ).composition
     if header.composition is None:
         return KeptPromptStatus(None, left_out=now.left_out)
     kept = services.kept_prompts.stored(header.composition, services.store.blob)

@@ -55,6 +55,7 @@ class Pinned(msgspec.Struct, frozen=True, gc=False):
 
 async def compose(
     services: Services,
+    tenant: str,
     header: Header,
     instructions: str,
     model: str,
@@ -67,6 +68,7 @@ async def compose(
 
     Args:
         services: the host's.
+        tenant: whose session it is; only its own turns tell what is used most (R218).
         header: whose conversation it is.
         instructions: the project instructions, as they were read for it (R68).
         model: as its provider calls it.
@@ -105,7 +107,7 @@ async def compose(
         given=Given(
             tools=_facts(box),
             approved=workspace.contributors.approved,
-            most_called=most_called(services, agent.name) if by_usage else (),
+            most_called=await most_called(services, tenant, agent.name) if by_usage else (),
         ),
         counter=counter_of(services, model),
     )
@@ -128,16 +130,18 @@ async def compose(
     return Composed(kept, {digest: encoded, **_stored_files(packages)}, marked)
 
 
-async def composed_now(services: Services, header: Header, instructions: str, model: str) -> Kept:
+async def composed_now(
+    services: Services, tenant: str, header: Header, instructions: str, model: str
+) -> Kept:
     """What a conversation would be composed to now; made once for all that would get the same.
 
     Raises:
         As :func:`compose`.
     """
-    asked = (services.generation, header.agent, header.person, instructions, model)
+    asked = (services.generation, tenant, header.agent, header.person, instructions, model)
     kept = services.current.get(asked)
     if kept is None:
-        kept = (await compose(services, header, instructions, model)).kept
+        kept = (await compose(services, tenant, header, instructions, model)).kept
         if len(services.current) >= CURRENT_MAX:
             services.current.clear()
         services.current[asked] = kept

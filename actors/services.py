@@ -133,8 +133,8 @@ class Services:
     """How often the workspace was read anew: what was compared with it before may be behind."""
     current: dict[Any, Kept] = attrs.field(factory=dict)
     """What conversations would be composed to now, by all that decides it."""
-    most_called: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
-    """By agent, the tools on demand that its turns called, the most first."""
+    most_called: dict[tuple[str, str], tuple[str, ...]] = attrs.field(factory=dict)
+    """By tenant and agent, the tools on demand that its turns called, the most first."""
     waits: Waits = attrs.field(
         default=attrs.Factory(lambda self: Waits(self.turns), takes_self=True)
     )

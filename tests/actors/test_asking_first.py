@@ -1,7 +1,5 @@
 """Laws of what is asked before a conversation begins: the message waits, and may be taken back."""
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -9,24 +7,34 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from greenroom.actors import Host, Policy, Session
+from greenroom.actors import Policy, Session
 from greenroom.actors.answering_stored import answer_stored
 from greenroom.actors.importing import import_history
 from greenroom.actors.questions import open_questions
 from greenroom.actors.world import simulated
-from greenroom.protocol.contributor import Declaration, EagerRun
-from greenroom.protocol.encoding import decode_records
+from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.errors import Busy, InvalidInput, SaveFailed, SessionLost, StoreUnavailable
 from greenroom.protocol.event import EagerRunMade, MessageRecalled, QuestionAsked, QuestionSettled
 from greenroom.protocol.identity import MessageId
 from greenroom.protocol.message import AssistantMessage, Message, UserMessage
 from greenroom.protocol.opening import asked_first
-from greenroom.protocol.question import Allow, Deny, Failure, Question, Withdrawn
+from greenroom.protocol.question import Deny, Failure, Withdrawn
 from greenroom.protocol.record import Answered, Dispatched, EagerAsked, EagerBegun, EagerRan
-from greenroom.protocol.telling import events_of
 from tests.actors.asked import is_indexed, let_go, open_of, records_of
 from tests.actors.test_answering_late import JUMPS, by_the_clock
 from tests.actors.test_opening import declared, hosting
+from tests.actors.unopened import (
+    BY,
+    CLOCK,
+    PAY,
+    asked,
+    kinds,
+    message_of,
+    paying,
+    question_of,
+    told_of,
+    until,
+)
 from tests.actors.world import (
     AGENT,
     FULL,
@@ -36,53 +44,6 @@ from tests.actors.world import (
     is_commit,
     sent,
 )
-
-PAY: EagerRun = declared(EagerRun, "fee", tool="pay")
-CLOCK: EagerRun = declared(EagerRun, "clock", tool="count")
-BY = Allow("kim")
-
-
-def paying(
-    stage: Stage,
-    seen: list[str],
-    *steps: Any,
-    runs: Sequence[Declaration] = (PAY,),
-    **told: Any,
-) -> AbstractAsyncContextManager[Host]:
-    """A host whose conversations begin with a run that is put to a person."""
-    stage.plays(*steps)
-    approved = tuple(f"{one.id}@{one.version}" for one in runs)
-    return hosting(stage, *runs, seen=seen, approved=approved, **told)
-
-
-async def asked(host: Host, words: str = "Hi", key: str = "ann", **how: Any) -> Session:
-    """A session to which somebody wrote, and which asks before it begins."""
-    session = await host.session(key, agent=AGENT)
-    await session.prompt(words, **how)
-    await until(session, "asking")
-    return session
-
-
-async def until(session: Session, phase: str) -> None:
-    while (await session.state()).phase != phase:
-        await trio.lowlevel.checkpoint()
-
-
-async def question_of(session: Session) -> Question:
-    [question] = await open_of(session)
-    return question
-
-
-def message_of(stage: Stage, session: Session) -> MessageId:
-    """The message that waits, which began the conversation."""
-    [asking] = asked_first(records_of(stage, session))
-    return asking.message
-
-
-def kinds(stage: Stage, session: Session) -> list[type]:
-    """What is stored of how a conversation began, in order."""
-    of_it = (EagerAsked, Answered, EagerBegun, EagerRan, Dispatched)
-    return [type(record) for record in records_of(stage, session) if isinstance(record, of_it)]
 
 
 async def test_the_message_waits_in_the_queue_until_the_run_is_approved(stage: Stage) -> None:
@@ -103,19 +64,6 @@ async def test_the_message_waits_in_the_queue_until_the_run_is_approved(stage: S
         assert not is_indexed(stage, session)
         await check_requests(session, stage.model.requests)
         assert told_of(stage, session) == [QuestionAsked, QuestionSettled, EagerRunMade]
-
-
-_OF_IT = (QuestionAsked, QuestionSettled, EagerRunMade, MessageRecalled)
-
-
-def told_of(stage: Stage, session: Session) -> list[type]:
-    """The events about runs and questions, in order."""
-    told = [
-        type(event)
-        for entry in stage.store.read(session.id)
-        for event in events_of(session.id, "i", entry.number, decode_records(entry.records))
-    ]
-    return [kind for kind in told if kind in _OF_IT]
 
 
 KEYS = [str(number) for number in range(8)]

@@ -14,9 +14,9 @@ from greenroom.protocol.phase import BUSY, Phase
 from greenroom.store.schema import BLOBS, blob_key
 from tests.actors.held import WHY
 from tests.actors.moving import check_moved, eventful
-from tests.actors.test_asking_first import asked, message_of, paying
 from tests.actors.titled import asked as say
 from tests.actors.titled import title_of, titling
+from tests.actors.unopened import asked, message_of, paying
 from tests.actors.world import AGENT, Stage, is_for_summary
 
 ANN = SessionId("default", "ann")

@@ -12,7 +12,7 @@ from greenroom.protocol.question import Allow, Deny
 from greenroom.store import Commit, open_memory
 from tests.actors.policy import FULL, tools, until_asked
 from tests.actors.stage import stage as staged
-from tests.actors.test_asking_first import asked, paying, question_of, until
+from tests.actors.unopened import asked, paying, question_of, until
 from tests.actors.world import Stage
 
 

@@ -8,8 +8,8 @@ from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.question import Allow
 from greenroom.protocol.record import EagerRan
 from tests.actors.asked import records_of
-from tests.actors.test_asking_first import asked, question_of, until
 from tests.actors.test_opening import declared, space
+from tests.actors.unopened import asked, question_of, until
 from tests.actors.world import Stage
 
 

@@ -4,10 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from greenroom.actors import Host, Tool, Workspace, tool
+import pytest
+
+from greenroom.actors import Host, Scope, Tool, Workspace, tool, usage_of_tools
 from greenroom.actors.models.scripted import call
 from greenroom.actors.usage_of_tools import most_called
 from greenroom.protocol.agent import AgentDeclaration
+from greenroom.protocol.identity import DEFAULT_TENANT
 from tests.actors.world import FULL, Stage
 
 
@@ -32,7 +35,7 @@ async def hosting(stage: Stage) -> AsyncIterator[Host]:
         yield host
 
 
-async def calling(stage: Stage, host: Host, key: str, agent: str, *names: str) -> None:
+async def calling(stage: Stage, host: Scope, key: str, agent: str, *names: str) -> None:
     """One turn that calls these tools, and one that is always there."""
     stage.plays((call("look"), *(call("use_tool", name=name, arguments={}) for name in names)), "A")
     session = await host.session(key, agent=agent, preset=FULL)
@@ -42,21 +45,41 @@ async def calling(stage: Stage, host: Host, key: str, agent: str, *names: str) -
 async def test_the_most_called_stand_first(stage: Stage) -> None:
     """R145: over all turns of the agent, equal ones by name; no other agent's, no other tool."""
     async with hosting(stage) as host:
-        assert most_called(host.services, "one") == ()
+        assert await most_called(host.services, DEFAULT_TENANT, "one") == ()
         await calling(stage, host, "a", "one", "cut", "bid")
         await calling(stage, host, "b", "one", "bid", "ask")
         await calling(stage, host, "c", "two", "cut", "cut", "cut")
         await host.reload()
-        assert most_called(host.services, "one") == ("bid", "ask", "cut")
-        assert most_called(host.services, "two") == ("cut",)
+        assert await most_called(host.services, DEFAULT_TENANT, "one") == ("bid", "ask", "cut")
+        assert await most_called(host.services, DEFAULT_TENANT, "two") == ("cut",)
 
 
 async def test_what_begins_meanwhile_is_composed_to_the_same(stage: Stage) -> None:
     """R145, R214: it is counted once until the workspace is read anew."""
     async with hosting(stage) as host:
         await calling(stage, host, "a", "one", "cut")
-        assert most_called(host.services, "one") == ("cut",)
+        assert await most_called(host.services, DEFAULT_TENANT, "one") == ("cut",)
         await calling(stage, host, "b", "one", "ask", "ask")
-        assert most_called(host.services, "one") == ("cut",)
+        assert await most_called(host.services, DEFAULT_TENANT, "one") == ("cut",)
         await host.reload()
-        assert most_called(host.services, "one") == ("ask", "cut")
+        assert await most_called(host.services, DEFAULT_TENANT, "one") == ("ask", "cut")
+
+
+async def test_what_a_tenant_calls_says_nothing_to_another(stage: Stage) -> None:
+    """R218, R145: each is told by its own turns what is used most."""
+    async with hosting(stage) as host:
+        await calling(stage, host, "a", "one", "cut")
+        await calling(stage, host.tenant("b"), "a", "one", "ask")
+        assert await most_called(host.services, DEFAULT_TENANT, "one") == ("cut",)
+        assert await most_called(host.services, "b", "one") == ("ask",)
+
+
+async def test_the_newest_sessions_are_looked_at(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R145: what is really called now, and not what was called when the agent was new."""
+    monkeypatch.setattr(usage_of_tools, "SESSIONS_MAX", 2)
+    async with hosting(stage) as host:
+        for key, name in (("a", "cut"), ("b", "ask"), ("c", "bid")):
+            await calling(stage, host, key, "one", name)
+        assert await most_called(host.services, DEFAULT_TENANT, "one") == ("ask", "bid")
