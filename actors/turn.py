@@ -230,6 +230,9 @@ class Turn:
         if draft is None:
             return None
         if isinstance(draft, Refusal):
+            if draft.end == "interrupted":
+                # Who cancelled it while it asked something takes back what was asked.
+                await trio.lowlevel.checkpoint_if_cancelled()
             return Ending(draft.end, draft.reason, draft.code)
         await trio.lowlevel.checkpoint_if_cancelled()
         if refused := reserve(self, draft, draft.addition, turns=1):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
+from greenroom.actors.asking_first import withdrawn_with, without
 from greenroom.actors.charging import unreserve
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.settling import Ending
@@ -40,16 +41,19 @@ def settle_unsent(turn: "Turn", ending: Ending) -> None:
         return
     end: End = ending.end if ending.end in _TOLD else "not_sent"
     now = actor.services.world.now()
-    record = NotSent(now, turn.number, message, end, ending.reason, ending.code)
-    usage = actor.header.usage + turn.usage
-    header = structs.replace(actor.header, turns=turn.number, usage=usage)
-    turn.commit_own([record], header, then=partial(_settled, turn, record))
+    asked = withdrawn_with(actor, message)
+    record = NotSent(now, turn.number, message, end, ending.reason, ending.code, asked)
+    before, terms = without(actor, asked) if asked else (actor.header, None)
+    usage = before.usage + turn.usage
+    header = structs.replace(before, turns=turn.number, usage=usage)
+    turn.commit_own([record], header, terms=terms, then=partial(_settled, turn, record))
 
 
 def _settled(turn: "Turn", record: NotSent, _: Sealed, obstacle: Obstacle | None) -> None:
     actor = turn.actor
     if obstacle is None:
         actor.step(Step.SAVED)
+        actor.gateway.settled(record.withdrawn)
         if record.end == "cancelled" or turn.entry.stops is not None:
             actor.grants = ()
         if turn.accepted is not None:

@@ -20,7 +20,7 @@ from greenroom.protocol.message import (
     ToolMessage,
     UserMessage,
 )
-from greenroom.protocol.record import Answered, AnyRecord, EagerAsked, Recalled
+from greenroom.protocol.record import Answered, AnyRecord, EagerAsked, NotSent, Recalled
 from greenroom.protocol.wording import one_line, wording_of
 
 
@@ -53,7 +53,7 @@ def asked_first(records: Iterable[AnyRecord]) -> tuple[EagerAsked, ...]:
                 waiting[record.question.id] = record
             case Answered():
                 waiting.pop(record.question, None)
-            case Recalled():
+            case Recalled() | NotSent():
                 for name in record.withdrawn:
                     waiting.pop(name, None)
             case _:

@@ -32,6 +32,7 @@ from greenroom.protocol.record import (
     Dispatched,
     EagerAsked,
     Ended,
+    NotSent,
     Recalled,
     Responded,
     Resumed,
@@ -170,9 +171,8 @@ class _Reader:
             case EagerAsked():
                 (question,) = shown(self.session, record.turn, record.at, [record.question])
                 self.questions[question.id] = question
-            case Recalled():
-                for name in record.withdrawn:
-                    self._settle(name, Withdrawn(RECALLED), record.at)
+            case Recalled() | NotSent():
+                self._withdrawn(record)
             case Answered(question=name) if name in self.questions:
                 self._settle(name, record.answer, record.at)
             case Answered(question=name):
@@ -195,6 +195,12 @@ class _Reader:
             first = self.early.pop(question.id, None)
             if first is not None:
                 self._settle(question.id, first.answer, first.at)
+
+    def _withdrawn(self, record: Recalled | NotSent) -> None:
+        """What was asked before a turn began, for a message that has none (R215)."""
+        reason = RECALLED if isinstance(record, Recalled) else record.reason
+        for name in record.withdrawn:
+            self._settle(name, Withdrawn(reason), record.at)
 
     def _settle(self, name: str, answer: Settlement, at: int) -> None:
         question = self.questions[name]

@@ -154,6 +154,8 @@ class NotSent(Record, tag="not_sent", frozen=True):
     end: End
     reason: str
     code: str
+    withdrawn: tuple[str, ...] = ()
+    """As in :class:`Recalled`: its turn was cancelled while they were put."""
 
 
 class Responded(Record, tag="responded", frozen=True):

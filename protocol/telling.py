@@ -121,6 +121,8 @@ class Teller:
                 record.code,
             )
         )
+        for question in record.withdrawn:
+            self._settled(record.at, record.turn, question, Withdrawn(record.reason))
 
     def _dispatched(self, record: Dispatched) -> None:
         self.told.append(

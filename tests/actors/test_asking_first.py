@@ -147,6 +147,46 @@ async def test_a_message_that_is_recalled_takes_the_question_with_it(stage: Stag
         assert (await session.state()).phase == "idle"
 
 
+@pytest.mark.parametrize("how", ["cancel", "interrupt"])
+async def test_whoever_ends_the_turn_while_it_asks_takes_back_what_it_asked(
+    stage: Stage, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R160, R81: the message is not sent, and its question waits for nobody."""
+    seen: list[str] = []
+    async with paying(stage, seen, "Hello.") as host:
+        session = await host.session("ann", agent=AGENT)
+        offer, faults = stage.memory.offer, stage.memory.faults
+
+        def offering(operation: Any, then: Any) -> None:
+            if b"eager_asked" in getattr(operation, "records", b"") and not seen_asking:
+                seen_asking.append(operation)
+                faults.hold()
+            offer(operation, then)
+
+        seen_asking: list[Any] = []
+        monkeypatch.setattr(stage.memory, "offer", offering)
+        receipt = await session.prompt("Hi")
+        await wait_all_tasks_blocked()
+        if how == "cancel":
+            assert await session.cancel()
+            faults.release()
+        else:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(session.prompt, "No, wait", when="interrupt"))
+                await wait_all_tasks_blocked()
+                faults.release()
+        outcome = await session.outcome(receipt)
+        assert (outcome.end, seen) == ("cancelled", [])
+        if how == "interrupt":
+            await until(session, "asking")
+            assert len(await open_of(session)) == 1
+            assert await session.recall(message_of(stage, session))
+        assert await open_of(session) == []
+        assert not is_indexed(stage, session)
+        assert (await session.state()).phase == "idle"
+        assert told_of(stage, session)[:2] == [QuestionAsked, QuestionSettled]
+
+
 async def test_a_declined_run_is_told_and_the_conversation_begins(stage: Stage) -> None:
     """R160, C17: with who declined it and why; its result stands in the opening."""
     seen: list[str] = []
@@ -324,36 +364,6 @@ async def test_what_cannot_be_written_changes_nothing(stage: Stage, what: str) -
         assert (await session.state()).phase == "asking"
         assert await open_of(session) == [question]
         await host.answer(question, BY)
-        await until(session, "idle")
-    assert seen == ["pay"]
-
-
-async def test_what_waits_is_stored_also_where_the_queue_is_not(stage: Stage) -> None:
-    """R93, R215: a person is asked for days, so the message is as durable as the question."""
-    seen: list[str] = []
-    async with paying(stage, seen, policy=Policy(durable_intake=False)) as host:
-        session = await asked(host)
-        question = await question_of(session)
-    async with paying(stage, seen, "Hello.", policy=Policy(durable_intake=False)) as host:
-        session = await host.session("ann")
-        await host.answer(question, BY)
-        await until(session, "idle")
-        assert await conversation(session) == ["Hi", "Hello."]
-
-
-async def test_a_new_version_is_asked_about_anew(stage: Stage) -> None:
-    """R149, R161: an approval is good for the run that was shown, and for no other."""
-    seen: list[str] = []
-    async with paying(stage, seen) as host:
-        first = await question_of(await asked(host))
-    newer: EagerRun = declared(EagerRun, "fee", tool="pay", version="2")
-    async with paying(stage, seen, "Hello.", runs=(newer,)) as host:
-        session = await host.session("ann")
-        await host.answer(first, BY)
-        await until(session, "asking")
-        second = await question_of(session)
-        assert (second.id != first.id, seen) == (True, [])
-        await host.answer(second, BY)
         await until(session, "idle")
     assert seen == ["pay"]
 

@@ -3,14 +3,14 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from greenroom.actors import Host, tool
+from greenroom.actors import Host, Policy, tool
 from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.question import Allow
 from greenroom.protocol.record import EagerRan
 from tests.actors.asked import records_of
 from tests.actors.test_opening import declared, space
-from tests.actors.unopened import asked, question_of, until
-from tests.actors.world import Stage
+from tests.actors.unopened import BY, asked, paying, question_of, until
+from tests.actors.world import Stage, conversation
 
 
 def billing(stage: Stage, **arguments: Any) -> AbstractAsyncContextManager[Host]:
@@ -44,3 +44,33 @@ async def test_an_approval_is_good_for_the_arguments_that_were_shown(stage: Stag
         (ran,) = [one for one in records_of(stage, session) if isinstance(one, EagerRan)]
         assert ran.result.state == "refused"
         assert b"kim approved another call" in bytes(ran.result.body)
+
+
+async def test_a_new_version_is_asked_about_anew(stage: Stage) -> None:
+    """R149, R161: an approval is good for the run that was shown, and for no other."""
+    seen: list[str] = []
+    async with paying(stage, seen) as host:
+        first = await question_of(await asked(host))
+    newer: EagerRun = declared(EagerRun, "fee", tool="pay", version="2")
+    async with paying(stage, seen, "Hello.", runs=(newer,)) as host:
+        session = await host.session("ann")
+        await host.answer(first, BY)
+        await until(session, "asking")
+        second = await question_of(session)
+        assert (second.id != first.id, seen) == (True, [])
+        await host.answer(second, BY)
+        await until(session, "idle")
+    assert seen == ["pay"]
+
+
+async def test_what_waits_is_stored_also_where_the_queue_is_not(stage: Stage) -> None:
+    """R93, R215: a person is asked for days, so the message is as durable as the question."""
+    seen: list[str] = []
+    async with paying(stage, seen, policy=Policy(durable_intake=False)) as host:
+        session = await asked(host)
+        question = await question_of(session)
+    async with paying(stage, seen, "Hello.", policy=Policy(durable_intake=False)) as host:
+        session = await host.session("ann")
+        await host.answer(question, BY)
+        await until(session, "idle")
+        assert await conversation(session) == ["Hi", "Hello."]
