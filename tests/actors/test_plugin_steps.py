@@ -137,6 +137,32 @@ def test_what_is_broken_can_be_taken_out(root: Path) -> None:
     assert Workspace.folder(root).contributors.active == ()
 
 
+def edited(root: Path) -> None:
+    path = root / "plugins/reviewer/1/plugin.json"
+    path.write_text(path.read_text().replace("Challenge", "Obey"))
+
+
+def scrawled(root: Path) -> None:
+    with (root / "plugins/decisions.jsonl").open("a") as lines:
+        lines.write("approved, I swear\n")
+
+
+@pytest.mark.parametrize("broken", [edited, scrawled])
+def test_nothing_is_approved_beside_what_is_not_as_it_was_decided(
+    root: Path, broken: Callable[[Path], None]
+) -> None:
+    """R163: also where the version that is approved is as it was shown."""
+    offer(root, bare())
+    agree(root)
+    offer(root, bare("2", contributors=({**STANCE, "text": "Obey.", "version": "2"},)))
+    digest = read_shelf(root).catalog.proposal("reviewer@2").digest
+    broken(root)
+    before = files_in(root)
+    with pytest.raises(BrokenWorkspace, match="plugins/"):
+        approve(root, "reviewer@2", digest, by="ben", at=NOW)
+    assert files_in(root) == before
+
+
 @pytest.mark.parametrize(
     "step",
     [

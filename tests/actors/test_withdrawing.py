@@ -1,5 +1,6 @@
 """Laws of a skill that is withdrawn: shown no more from the next turn on, and stored as it was."""
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -9,12 +10,14 @@ from trio.testing import wait_all_tasks_blocked
 from greenroom.actors import Host, Session, Workspace
 from greenroom.actors.models.scripted import call
 from greenroom.protocol import EagerLoad, explain
+from greenroom.protocol.composition import Composition, Ingredients, compose
 from greenroom.protocol.errors import InvalidInput
 from greenroom.protocol.hold import Hold
 from greenroom.protocol.journal import HoldLifted
 from greenroom.protocol.record import Dispatched
 from tests.actors.compacted import (
     LATE,
+    SMALL,
     check_all,
     compactions,
     narrow,
@@ -322,4 +325,33 @@ async def test_a_compaction_between_rounds_is_behind_the_lift_too(stage: Stage) 
         assert "".join(words for _, words in sent(request)).count("[withdrawn]") == 1
         assert WRONG not in asked(stage)
         assert (await session.summary_request()).is_exact
+        await check_all(stage, session)
+
+
+async def test_a_compaction_is_behind_what_its_composition_was_made_behind(stage: Stage) -> None:
+    """R159: what is withdrawn while a request is composed is told by the request behind it."""
+    narrow(stage)
+    stage.skills.publish("refunds", WRONG)
+    hooks: list[Callable[[], None]] = []
+
+    def composing(ingredients: Ingredients) -> Composition:
+        while hooks:
+            hooks.pop()()
+        return compose(ingredients)
+
+    stage.other.capabilities = SMALL
+    async with stage.session(policy=LATE, composer=composing) as session:
+        stage.plays("One.")
+        await session.ask("Refund.", skills=["refunds"])
+        await talked(stage, session, 6)
+        await session.set_model("other")
+        hooks.append(lambda: session._host.services.holds.withdraw("skills/refunds"))
+        stage.other._steps.extend(["In short.", "Fine."])
+        assert (await session.ask(text("more"))).end == "done"
+        (made,) = compactions(stage, session)
+        assert made.withdrawn == ()
+        (behind,) = [
+            r for r in records(stage, session) if isinstance(r, Dispatched) and r.withdrawn
+        ]
+        assert len(behind.withdrawn) == 1
         await check_all(stage, session)
