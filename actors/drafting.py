@@ -26,12 +26,15 @@ from greenroom.protocol.budget import TokenEstimate, spend_table
 from greenroom.protocol.encoding import decode_records
 from greenroom.protocol.errors import GreenroomError
 from greenroom.protocol.identity import MessageId, TurnId
+from greenroom.protocol.lost_prefix import lost_prefix
 from greenroom.protocol.message import ToolCall
 from greenroom.protocol.permission import Preset
 from greenroom.protocol.projection import project_user
 from greenroom.protocol.projector import Projector
+from greenroom.protocol.prompt_checkpoint import joined
 from greenroom.protocol.receipt import End
 from greenroom.protocol.record import Dispatched
+from greenroom.protocol.request import Messages, ModelRequest
 from greenroom.protocol.runtime_context import RuntimeContextSnapshot, snapshot_of
 from greenroom.protocol.turn import SkillUse
 from greenroom.protocol.wording import wording_of
@@ -163,6 +166,9 @@ async def _drafted(actor: "SessionActor", entry: Waiting, turn: TurnId) -> Draft
     )
     if withdrawn:
         record = structs.replace(record, withdrawn=withdrawn)
+    if record.checkpoint is not None or conversation is not actor.conversation:
+        common = parting(actor, kept, variant, [*conversation.messages(), *addition.chunks])
+        record = structs.replace(record, common=common)
     if new := now_in_force.blobs(header):
         blobs = {**blobs, **new}
     draft = Draft(
@@ -296,6 +302,24 @@ def _record(
         gates=in_force.digest,
         left_out=due.left_out,
     )
+
+
+def parting(
+    actor: "SessionActor", kept: Kept, variant: Variant, messages: list[bytes]
+) -> int | None:
+    """Where a request parts from the session's last one, if it does not begin with that (P083)."""
+    last, sent = actor.kept, actor.sent
+    if last is None or sent is None:
+        return None
+    told = list(actor.conversation.messages())
+    return lost_prefix(
+        _request(last, joined(sent), told), _request(kept, variant.system.text, messages)
+    )
+
+
+def _request(kept: Kept, system: str, messages: list[bytes]) -> ModelRequest:
+    made, told = kept.composition, Messages(messages, len(messages))
+    return ModelRequest(made.model, system, made.tools, told, made.parameters)
 
 
 def projected(actor: "SessionActor", kept: Kept, withdrawn: Sequence[str] = ()) -> Projector:

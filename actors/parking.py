@@ -13,7 +13,7 @@ from msgspec import structs
 
 from greenroom.actors.asking import answer_record, check_kept
 from greenroom.actors.asking_first import settle_first
-from greenroom.actors.drafting import draft_again
+from greenroom.actors.drafting import draft_again, parting
 from greenroom.actors.marks import with_loaded
 from greenroom.actors.pending import Obstacle, Sealed
 from greenroom.actors.questions import no_answer
@@ -102,6 +102,9 @@ async def go_on(turn: "Turn") -> Ending | None:
         draft.kept.checkpoint(actor.sent, sections, count, now),
         draft.in_force.digest,
     )
+    if record.checkpoint is not None:
+        told = list(actor.conversation.messages())
+        record = structs.replace(record, common=parting(actor, draft.kept, draft.variant, told))
     # Not asked any more, and the checkpoint counts, whatever becomes of the commit: what is not
     # saved is kept, and written before anything else.
     turn.asked, actor.sent = None, sections

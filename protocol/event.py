@@ -77,6 +77,18 @@ class TurnStarted(NumberedEvent, tag="turn_started", frozen=True, gc=False):
     preset: str
 
 
+class PrefixMoved(NumberedEvent, tag="prefix_moved", frozen=True, gc=False):
+    """A request does not begin with the session's last one: a cache reads less of it (P083).
+
+    A preset, model or prompt was changed, or a skill withdrawn; ``explain`` of the two says why.
+    Where a compaction is why, its own event tells it.
+    """
+
+    turn: TurnId
+    common: int
+    """Bytes that both begin with, of the canonical form."""
+
+
 class SkillsLoaded(NumberedEvent, tag="skills_loaded", frozen=True, gc=False):
     """Picked skills were pinned with a dispatched turn (R29)."""
 
@@ -196,6 +208,7 @@ Event: TypeAlias = (
     | MessageAbsorbed
     | MessageNotSent
     | TurnStarted
+    | PrefixMoved
     | SkillsLoaded
     | Replied
     | ToolCalled

@@ -105,6 +105,9 @@ class Dispatched(Record, tag="dispatched", frozen=True):
     """Revisions of skills that are shown as withdrawn from this request on (R159)."""
     left_out: tuple[LeftOut, ...] = ()
     """Notes that were due and are not told, since they came to more than their budget (R103)."""
+    common: int | None = None
+    """Bytes that the request has in common with the session's last one, where it does not begin
+    with all of that, and a compaction is not why (P083)."""
 
 
 class EagerAsked(Record, tag="eager_asked", frozen=True):
@@ -232,6 +235,8 @@ class Resumed(Record, tag="resumed", frozen=True):
     checkpoint: KeptCheckpoint | None = None
     gates: str = ""
     """As in :class:`Dispatched`: what it committed to anew."""
+    common: int | None = None
+    """As in :class:`Dispatched`: of the request that follows."""
 
 
 class Compacted(Record, tag="compacted", frozen=True):

@@ -14,6 +14,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PrefixMoved,
     PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
@@ -49,6 +50,7 @@ from greenroom.protocol.record import (
     Recalled,
     Recomposed,
     Responded,
+    Resumed,
     Returned,
     TitleMade,
     TitleSet,
@@ -137,11 +139,18 @@ class Teller:
                 record.preset,
             )
         )
+        self._moved(record)
         picked = tuple([use for use in record.skills if use.source == "person"])
         if picked:
             turn, ordinal = record.turn, record.ordinal
             self.told.append(
                 SkillsLoaded(self._session, self._next(), record.at, turn, ordinal, picked)
+            )
+
+    def _moved(self, record: Dispatched | Resumed) -> None:
+        if record.common is not None:
+            self.told.append(
+                PrefixMoved(self._session, self._next(), record.at, record.turn, record.common)
             )
 
     def _responded(self, record: Responded) -> None:
@@ -289,6 +298,7 @@ class Teller:
         Returned: _returned,
         Asked: _asked,
         Answered: _answered,
+        Resumed: _moved,
         Ended: _ended,
         PresetChanged: _preset,
         ModelChanged: _model,

@@ -16,6 +16,7 @@ from greenroom.protocol.event import (
     MessageRecalled,
     ModelSwitched,
     PermissionChanged,
+    PrefixMoved,
     PromptRecomposed,
     QuestionAsked,
     QuestionSettled,
@@ -78,6 +79,10 @@ FRAMES: list[tuple[Event, str]] = [
     (
         TurnStarted(**HEAD, turn=1, message="m", ordinal=0, model="n", preset="p"),
         '{"event":"turn_started",HEAD,"turn":1,"message":"m","ordinal":0,"model":"n","preset":"p"}',
+    ),
+    (
+        PrefixMoved(**HEAD, turn=2, common=7),
+        '{"event":"prefix_moved",HEAD,"turn":2,"common":7}',
     ),
     (
         SkillsLoaded(**HEAD, turn=1, ordinal=0, skills=(SkillUse("i", "s", "r", "person"),)),
