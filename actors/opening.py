@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import msgspec
+import trio
 from msgspec import structs
 
 from greenroom.actors.asking import approval_named, decided, granted
@@ -110,11 +111,14 @@ async def run_once(opening: Opening) -> bool:
     if not runs:
         return True
     due = _due(opening, runs)
+    # Of a turn that was cancelled while it was composed nothing is asked and nothing begun.
+    await trio.lowlevel.checkpoint_if_cancelled()
     if waiting := [one for one in due if one.waits]:
         await _ask(opening, waiting)
         return False
     for one in due:
         await _run(opening, one)
+        await trio.lowlevel.checkpoint_if_cancelled()
     return True
 
 
