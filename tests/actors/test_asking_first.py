@@ -176,18 +176,6 @@ async def test_whoever_ends_the_turn_while_it_asks_takes_back_what_it_asked(
         assert told_of(stage, session) == [QuestionAsked, QuestionSettled]
 
 
-async def test_of_a_turn_that_was_cancelled_before_nothing_is_asked(stage: Stage) -> None:
-    """R160: not while it is composed either."""
-    async with paying(stage, []) as host:
-        session = await host.session("ann", agent=AGENT)
-        receipt = await session.prompt("Hi")
-        while (await session.state()).phase != "drafting":
-            await trio.lowlevel.checkpoint()
-        assert await session.cancel()
-        assert (await session.outcome(receipt)).end == "cancelled"
-        assert told_of(stage, session) == []
-
-
 async def test_a_declined_run_is_told_and_the_conversation_begins(stage: Stage) -> None:
     """R160, C17: with who declined it and why; its result stands in the opening."""
     seen: list[str] = []

@@ -3,14 +3,17 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import pytest
+
 from greenroom.actors import Host, Policy, tool
+from greenroom.protocol.composition import Composition, Ingredients, compose
 from greenroom.protocol.contributor import EagerRun
 from greenroom.protocol.question import Allow
 from greenroom.protocol.record import EagerRan
 from tests.actors.asked import records_of
 from tests.actors.test_opening import declared, space
-from tests.actors.unopened import BY, asked, paying, question_of, until
-from tests.actors.world import Stage, conversation
+from tests.actors.unopened import BY, CLOCK, PAY, asked, paying, question_of, told_of, until
+from tests.actors.world import AGENT, Stage, conversation
 
 
 def billing(stage: Stage, **arguments: Any) -> AbstractAsyncContextManager[Host]:
@@ -74,3 +77,25 @@ async def test_what_waits_is_stored_also_where_the_queue_is_not(stage: Stage) ->
         await host.answer(question, BY)
         await until(session, "idle")
         assert await conversation(session) == ["Hi", "Hello."]
+
+
+@pytest.mark.parametrize("run", [PAY, CLOCK])
+async def test_of_a_turn_that_was_cancelled_while_it_was_composed_nothing_begins(
+    stage: Stage, run: EagerRun
+) -> None:
+    """R160, R146: nothing is asked, and no run is made."""
+    seen: list[str] = []
+    cancelled: list[bool] = []
+
+    def composing(ingredients: Ingredients) -> Composition:
+        actor = session._host.live(session.id)
+        assert actor is not None
+        assert actor.turn is not None
+        cancelled.append(actor.turn.stop("cancelled", "Never mind."))
+        return compose(ingredients)
+
+    async with paying(stage, seen, runs=(run,), composer=composing) as host:
+        session = await host.session("ann", agent=AGENT)
+        receipt = await session.prompt("Hi")
+        assert (await session.outcome(receipt)).end == "cancelled"
+        assert (cancelled, seen, told_of(stage, session)) == ([True], [], [])
